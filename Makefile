@@ -7,17 +7,18 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
 	@echo "make quick               some runs of every experiment, judged twice, drawn: minutes"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make hashes              whether the quick tier has the results that it had: for changes that must move none"
-	@echo "make first-hour          the commands of docs/first-hour.md and docs/errors.md, and what they print"
+	@echo "make first-hour          the commands of docs/start.md, tutorials, first hour and errors, and what they print"
+	@echo "make site                the documentation site, in out/site"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
-	@echo "make wheel-test          the wheel in an empty root without Rust, and the script of the README there"
+	@echo "make wheel-test          the wheel in an empty root without Rust, and there the script of the README; docs/start.md"
 	@echo "make dist                wheels and static binaries of all systems, their checksums: an hour on two cores"
 	@echo "make packages            licences, packages for crates.io, macOS (compiled, not linked), workflow files"
 	@echo "make bench               packet-hops per second on the standard workloads"
@@ -25,7 +26,7 @@ help:
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
 	@echo "make fuzz                run each of them for a minute"
 	@echo "make large-result        what it takes to open a result of ten million flows"
-	@echo "make mutations           mistakes in transport, sim and metrics, and the test that finds each: NAMES='..' for some"
+	@echo "make mutations           mutants of transport, sim and metrics, and the test that finds each: NAMES='..' for some"
 	@echo "make nightly             all mutations, 100,000 random networks, fuzzing, ...: hours; PART=k/n for a part of it"
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
@@ -35,7 +36,7 @@ help:
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
 	@echo "make rtl-fig01-all       its throughput at every packet size: minutes; SIZES='64 500' for some"
 	@echo "make rtl-icarus          some vectors under a second simulator; rtl-icarus-all: all"
-	@echo "make rtl-mutations       mistakes in the RTL, and the vector that finds each: minutes"
+	@echo "make rtl-mutations       mutants of the RTL, and the vector that finds each: minutes"
 	@echo "make rtl-fmax            the clock it would close timing at on an ECP5: minutes (yosys)"
 	@echo "make miri                the memory that system calls are given, in an interpreter (nightly Rust with Miri)"
 	@echo "make hostile             every test that holds a line of docs/security.md: strangers, damage, keys, switches; minutes"
@@ -121,7 +122,15 @@ python-test:
 
 # The commands of these documents print what stands there. One of them makes a transport in a crate of its own.
 first-hour: module-tested venv
-	scripts/run_document.py docs/first-hour.md docs/errors.md
+	scripts/run_document.py docs/start.md docs/tutorials/*.md docs/first-hour.md docs/errors.md
+
+# Its packages stand apart. Rust's documentation is part of it if `make lint` or `cargo doc` has made it.
+out/site-venv/installed: docs/requirements.txt | prerequisites
+	python3 -m venv out/site-venv
+	out/site-venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+site: module-tested out/site-venv/installed
+	out/site-venv/bin/python scripts/site.py $(TESTED)
 
 lint: rust-lint python-lint
 rust-lint: prerequisites lock-files
@@ -156,6 +165,9 @@ wheel-test: prerequisites out/dist/venv/installed
 	out/dist/venv/bin/pip download --quiet --disable-pip-version-check --dest out/wheel \
 		--constraint python/requirements.txt out/wheel/trimline-*.whl pip
 	scripts/empty_root.sh out/wheel
+	rm -rf out/wheel-venv && python3 -m venv out/wheel-venv
+	out/wheel-venv/bin/pip install --quiet --disable-pip-version-check --no-index --find-links out/wheel trimline
+	scripts/run_document.py --program out/wheel-venv/bin --installed docs/start.md
 
 dist: prerequisites
 	scripts/dist.sh
@@ -203,10 +215,10 @@ rtl-fig01-all: out/rtl/fig01/fig01
 rtl-drain: out/rtl/fig01/fig01
 	$< --drain
 
-# Mistakes in the RTL and the vector that finds each; MISTAKES="1 8" makes some of them.
+# Mutants of the RTL and the vector that finds each; MUTANTS="1 8" makes some of them.
 rtl-mutations: hardware-tools prerequisites
 	cargo xtask vectors --expand out/vectors
-	rtl/mutations.sh $(MISTAKES)
+	rtl/mutations.sh $(MUTANTS)
 
 # The vectors under Icarus Verilog.
 out/rtl/venv/%: rtl/requirements-%.txt

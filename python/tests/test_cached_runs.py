@@ -71,7 +71,7 @@ class CachedRuns(unittest.TestCase):
         """The lines of the file, parsed."""
         return [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
 
-    def test_finished_runs_are_kept_in_order(self) -> None:
+    def test_finished_runs_are_cached_in_order(self) -> None:
         """Seed 10 comes after seed 9; a stopped run is none."""
         for seed in (10, 9):
             self.run_of(seed)
@@ -86,7 +86,7 @@ class CachedRuns(unittest.TestCase):
         self.assertEqual(lines[0]["workloads"], workloads)
         self.assertEqual(lines[0]["wall_seconds"], 1.3)
 
-    def test_a_run_that_is_there_is_compared(self) -> None:
+    def test_an_existing_run_is_compared(self) -> None:
         """Another program must give the same bytes; how long it took may differ."""
         self.run_of(1)
         self.add()
@@ -96,7 +96,7 @@ class CachedRuns(unittest.TestCase):
         self.assertEqual(self.add(), 1)
         self.assertEqual(self.lines()[0]["commit"], "c")
 
-    def test_rows_of_tables_are_kept(self) -> None:
+    def test_rows_of_tables_are_cached(self) -> None:
         """Also of a run whose line has none yet; one that differs is named."""
         self.run_of(1)
         self.add()
@@ -111,20 +111,20 @@ class CachedRuns(unittest.TestCase):
         with mock.patch.object(cached_runs, "TABLES", "x/y"):
             self.assertEqual(self.add(), 1)
 
-    def test_settings_are_refused(self) -> None:
+    def test_runs_with_other_settings_are_refused(self) -> None:
         """They are not the experiment's."""
         self.run_of(1, settings=["duration=1ms"])
         self.assertEqual(self.add(), 2)
         self.assertFalse(self.file.exists())
 
-    def test_the_hash_is_the_programs(self) -> None:
+    def test_the_hash_matches_the_program(self) -> None:
         """crates/experiments/src/cached.rs has the same."""
         self.assertEqual(
             cached_runs.series_hash(SCENARIO, "s"),
             "34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9",
         )
 
-    def test_the_hash_is_of_a_series_with_its_scheme(self) -> None:
+    def test_the_hash_covers_series_and_scheme(self) -> None:
         """The run's series is SERIES-SCHEME then; other series and schemes change nothing."""
         whole = cached_runs.series_hash(SCHEMES, "a-s-x")
         self.assertEqual(whole, "634c8fb4ee70154ccc8db8f601f2fe3a4c6cdcff4aaf7e7832e7ae6a63678907")

@@ -63,7 +63,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(verdict, holds)
         return of_seeds
 
-    def test_places_of_a_sweep(self) -> None:
+    def test_points_of_a_sweep_are_selected(self) -> None:
         """A number, a text, a range that is open at one end."""
         runs = [
             run("a", 1, v, window=w, queue=q) for v, w, q in [(1, "1", "6pkt"), (2, "15", "8pkt")]
@@ -76,7 +76,7 @@ class Rules(unittest.TestCase):
         self.check({"hi": 9, "at": {"queue": 6}}, runs, None, False)
         self.check({"hi": 9, "at": {"nothing": 1}}, runs, None, False)
 
-    def test_spread_over_a_key(self) -> None:
+    def test_a_spread_over_a_key_is_judged(self) -> None:
         """Among runs that differ in this key alone: not across windows, seeds or series."""
         values = [("a", 1, 10, "1"), ("a", 1, 13, "1"), ("a", 1, 50, "2"), ("a", 1, 54, "2")]
         values += [("a", 2, 90, "1"), ("a", 2, 91, "1")]
@@ -86,7 +86,7 @@ class Rules(unittest.TestCase):
         self.check(finding | {"hi": 3.9}, runs, 4, False)
         self.check(finding | {"hi": 4}, runs[:1], None, False)
 
-    def test_straight_over_a_key(self) -> None:
+    def test_a_straight_line_over_a_key_is_judged(self) -> None:
         """The share of the variance that a line over the numbers of the key explains."""
         places = ["6pkt", "8pkt", "12pkt"]
         straight = [run("a", 1, v, queue=q) for v, q in zip([10, 20, 40], places, strict=True)]
@@ -96,7 +96,7 @@ class Rules(unittest.TestCase):
         self.check(finding, bent, Fraction(4, 7), False)
         self.check(finding, straight[:2], None, False)
 
-    def test_against_another_series(self) -> None:
+    def test_a_series_is_judged_against_another(self) -> None:
         """Percent above the run at the same place with the same seed."""
         runs = [run("b", 1, 100, size="1"), run("b", 1, 200, size="2"), run("b", 2, 50, size="2")]
         runs += [run("a", 1, 101, size="1"), run("a", 1, 199, size="2")]
@@ -105,7 +105,7 @@ class Rules(unittest.TestCase):
         self.check(finding | {"hi": 0.9}, runs, 1, False)
         self.check(finding | {"hi": 2}, runs[1:], None, False)
 
-    def test_each_seed_or_their_mean(self) -> None:
+    def test_each_seed_or_their_mean_is_judged(self) -> None:
         """The value with the least room; the mean over seeds where the finding says so."""
         runs = [run("a", 1, 20), run("a", 2, 30)]
         self.check({"hi": 25}, runs, 30, False)
@@ -120,7 +120,7 @@ class Rules(unittest.TestCase):
         self.check({"hi": 99}, [*runs, run("a", 3, None)], None, False)
         self.check({"hi": 99, "flows_from": 2}, [*runs, run("a", 3, 7, count=2)], 7, True)
 
-    def test_who_else_misses(self) -> None:
+    def test_a_baseline_that_misses_too_is_named(self) -> None:
         """Theirs must be beyond the same bound; without `baseline` the reference speaks for it."""
         bounds: dict = {"lo": 3.0, "hi": 9.0}
         for baseline, ours, missed in (
@@ -152,7 +152,7 @@ class Rules(unittest.TestCase):
         self.assertFalse(JUDGE.is_sign({"against": "b", "hi": -1}))
         self.assertFalse(JUDGE.is_sign({"against": "b", "lo": 0, "hi": 0}))
 
-    def test_interval_over_seeds(self) -> None:
+    def test_an_interval_over_seeds_is_computed(self) -> None:
         """Computes Student's t from its distribution; refuses an interval of other values."""
         table = {1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042}
         for degrees, quantile in table.items():
@@ -254,7 +254,7 @@ class Measures(unittest.TestCase):
         ):
             self.assertEqual(value, None if number is None else Fraction(str(number)), text)
 
-    def test_mean_of_groups(self) -> None:
+    def test_a_mean_of_groups_is_weighted_by_flows(self) -> None:
         """Each receiver, each class of sizes, or both: a group counts as often as it has flows."""
         flows = [
             {
@@ -282,7 +282,7 @@ class Measures(unittest.TestCase):
         refused = {"quantity": "slowdown", "reduce": "p99", "groups": {"senders": True}}
         self.assertRaises(MEASURES.Refused, MEASURES.of_flows, refused, None, flows)
 
-    def test_queries(self) -> None:
+    def test_query_completion_times_are_measured(self) -> None:
         """A query ends with its last answer; one that never came is the slowest."""
 
         def last(reduce: str, *answers: tuple[int, int, str]) -> Fraction | None:
@@ -305,7 +305,7 @@ class Measures(unittest.TestCase):
         self.assertEqual(last("p50", *answers), 50)
         self.assertIsNone(last("p90", *answers))
 
-    def test_flows(self) -> None:
+    def test_flows_are_selected(self) -> None:
         """Goodputs of 4 and 2 Gb/s, and what is counted of flows, worked out by hand."""
         up = '{ layer = "tor", direction = "up" }'
         trims = 'quantity = "port_trimmed", per = "packet_sent", unit = "%"'
@@ -337,7 +337,7 @@ class Measures(unittest.TestCase):
             }
         )
 
-    def test_other_links(self) -> None:
+    def test_links_between_switches_are_measured(self) -> None:
         """At 100 Gb/s the same goodputs are a tenth of the shares."""
         self.link({"rate_bps": 10**11, "payload_bytes": 1500, "header_bytes": 64})
         self.check(
@@ -358,7 +358,7 @@ class Measures(unittest.TestCase):
         flows[1] |= {"fct_receiver_ps": "9", "destination": "7"}
         self.assertIsNone(MEASURES.incast_overhead(run, flows))
 
-    def test_ports_and_packets(self) -> None:
+    def test_ports_and_packets_are_counted(self) -> None:
         """Reads ports.csv, latencies.csv, timeline.csv and series.csv."""
         down = '{ layer = "tor", direction = "down" }'
         core = '[{ layer = "aggregation", direction = "up" }, { layer = "core" }]'
@@ -387,7 +387,7 @@ class Measures(unittest.TestCase):
             }
         )
 
-    def test_quantiles_of_times(self) -> None:
+    def test_quantiles_of_times_are_measured(self) -> None:
         """By nearest rank; a flow that did not end is slower than all that did."""
         times = ["3000000", "1000000", "", "2000000"]
         flows = [{"fct_receiver_ps": each, "ideal_fct_ps": "500000"} for each in times]
@@ -405,7 +405,7 @@ class Measures(unittest.TestCase):
         self.assertEqual(of("max", flows[:2], {"quantity": "slowdown"}), 6)
         self.assertEqual(of("share", flows, {"quantity": "fct", "at": "receiver"}), 75)
 
-    def test_sizes_and_starts(self) -> None:
+    def test_flows_are_selected_by_size_and_start(self) -> None:
         """Which flows a measure is of."""
         flow = {"workload": "w", "source": "1", "destination": "2", "start_ps": "5000000"}
         flow |= {"size_bytes": "10000"}
@@ -419,7 +419,7 @@ class Measures(unittest.TestCase):
             self.assertEqual(JUDGE.is_selected(flow, measure), taken, measure)
         self.assertFalse(JUDGE.is_selected(flow | {"size_bytes": ""}, {"size_bytes": {"from": 0}}))
 
-    def test_what_is_not_known_is_refused(self) -> None:
+    def test_an_unknown_measure_is_refused(self) -> None:
         """A new quantity, key, name or range is no reason to compute something else."""
         for text in (
             '{ quantity = "speed" }',

@@ -40,7 +40,7 @@ class InScratch(unittest.TestCase):
 class Workers(unittest.TestCase):
     """The answers of a worker."""
 
-    def test_an_answer_that_ends_in_its_middle_is_that_of_a_dead_worker(self) -> None:
+    def test_a_truncated_answer_means_a_dead_worker(self) -> None:
         """Wherever it is cut."""
         answer = pickle.dumps({"flows.csv": b"1234" * 100, "summary.json": b"{}"})
         for end in range(len(answer)):
@@ -59,7 +59,7 @@ class Frames(InScratch):
         frame.write_csv(path)
         self.assertEqual(Results.read(self.out).flows["packets_sent"].sum(), 8_000_000_000)
 
-    def test_a_terminal_shows_a_row_a_run(self) -> None:
+    def test_a_terminal_shows_a_row_per_run(self) -> None:
         """Shows the first twenty, and how many more there are, like a notebook."""
         found = trimline.run(ONE, self.out, seeds="1..21")
         heading, head, first, *_, last = repr(found).splitlines()
@@ -69,7 +69,7 @@ class Frames(InScratch):
         self.assertEqual(last, "and 1 more runs")
         self.assertEqual(found._repr_html_().count("<tr>"), 21)
 
-    def test_seeds_are_of_one_type(self) -> None:
+    def test_seeds_have_one_type(self) -> None:
         """On both sides of 2^31."""
         found = trimline.run(ONE, self.out, seeds=[1, 2**40]).flows
         self.assertEqual(found["seed"].unique(maintain_order=True).to_list(), [1, 2**40])
@@ -83,13 +83,13 @@ class Frames(InScratch):
         self.assertEqual(found["size"].to_list(), [7])
         self.assertEqual(found["swept_size"].to_list(), ["9KB"])
 
-    def test_numbers_of_numpy_are_numbers(self) -> None:
+    def test_numpy_numbers_are_accepted(self) -> None:
         """Numbers of numpy and paths are taken as seeds and in settings."""
         found = trimline.run(ONE, self.out, seeds=list(np.arange(1, 3)))
         self.assertEqual([run.seed for run in found], [1, 2])
         self.assertEqual(toml_value([np.int64(3), Path("a/b")]), '[3, "a/b"]')
 
-    def test_no_series_is_no_sweep(self) -> None:
+    def test_an_empty_list_of_series_is_refused(self) -> None:
         """An empty list is a mistake: earlier results are left alone."""
         trimline.run(ONE, self.out)
         with self.assertRaisesRegex(trimline.ScenarioError, "series is empty"):
@@ -110,7 +110,7 @@ class Tables(InScratch):
                 found = trimline.compare(scenario, ["ndp", "dctcp"], self.out / str(place))
             self.assertEqual({run.series for run in found.results}, {"ndp", "dctcp"})
 
-    def test_slowdowns_stand_by_flow_size(self) -> None:
+    def test_slowdowns_are_sorted_by_flow_size(self) -> None:
         """Whichever series has which sizes."""
         large, small = "slowdown median, 1–10 MB", "slowdown p99, ≤ 1 KB"  # noqa: RUF001
         found = comparison.rows_of(["flows", large, "time-outs", small])
@@ -126,7 +126,7 @@ class Tables(InScratch):
 class Reports(InScratch):
     """The contents of a report."""
 
-    def test_values_stand_by_size_and_words_last(self) -> None:
+    def test_values_are_sorted_by_size_with_words_last(self) -> None:
         """Numbers and a word under one key."""
         labels = {"10", "4", "bdp", "100", "9KB", "1MB"}
         expected = ["4", "10", "100", "9KB", "1MB", "bdp"]
@@ -138,7 +138,7 @@ class Reports(InScratch):
         page = reporting.report(self.out).read_text(encoding="utf-8")
         self.assertIn('"points":true', page)
 
-    def test_what_is_not_judged_is_neither_right_nor_wrong(self) -> None:
+    def test_an_unjudged_finding_neither_holds_nor_misses(self) -> None:
         """Nor what has no range; a range may be open."""
         rows = [
             {"name": "a", "holds": True, "hi": 1.5, "ours": 1.0},
@@ -162,10 +162,10 @@ class Reports(InScratch):
             ("", ("", "", "")),
         ):
             self.assertEqual(looks.parts_of(group), parts)
-        self.assertEqual(looks.label_of("a b: ndp"), "a b: NDP")
+        self.assertEqual(looks.label_of("a b: ndp"), "a b: ndp")
         self.assertEqual(looks.label_of(""), "scenario")
 
-    def test_names_cannot_leave_the_data_of_a_page(self) -> None:
+    def test_names_are_escaped_in_a_report(self) -> None:
         """No text of a scenario opens a tag there."""
         trimline.run(ONE | {"sweep": {"description": ["<!--<script>", "b"]}}, self.out)
         page = reporting.report(self.out).read_text(encoding="utf-8")
@@ -173,7 +173,7 @@ class Reports(InScratch):
         self.assertNotIn("<", data)
         self.assertIn("\\u003c!--\\u003cscript>", data)
 
-    def test_pause_frames_are_of_no_flow(self) -> None:
+    def test_pause_frames_belong_to_no_flow(self) -> None:
         """They have a name of their own, and stand where their host does."""
         scenario = ONE | {
             "transport": {"dcqcn": {}},

@@ -145,7 +145,7 @@ class Blocks(unittest.TestCase):
         """The blocks of a kind, each with its document."""
         return [(path, block) for path in DOCUMENTS for block in blocks(path) if kind(block)]
 
-    def test_every_block_is_of_a_kind_that_is_checked(self) -> None:
+    def test_every_code_block_has_a_checked_kind(self) -> None:
         """No block is left out because its kind is unknown."""
         kinds = (is_shell, is_toml, is_python)
         for path in DOCUMENTS:
@@ -155,7 +155,7 @@ class Blocks(unittest.TestCase):
             other = block.splitlines()[0] in OTHERS
             self.assertTrue(known or drawn or other, f"{path}:\n{block}")
 
-    def test_scenarios_run(self) -> None:
+    def test_scenarios_of_documents_run(self) -> None:
         """Each TOML block, one run of it, for a short time."""
         found = self.of(lambda block: not is_shell(block) and is_toml(block))
         self.assertGreater(len(found), 1)
@@ -171,7 +171,7 @@ class Blocks(unittest.TestCase):
                 )
                 self.assertGreater(len(results.flows), 0)
 
-    def test_scripts_run(self) -> None:
+    def test_scripts_of_documents_run(self) -> None:
         """Runs each Python block in a fresh folder; the wheel's test runs its own block there."""
         if importlib.util.find_spec("dask.distributed") is None:
             skip(self, "no dask")
@@ -200,7 +200,7 @@ class Blocks(unittest.TestCase):
         for cluster in Cluster.started:
             cluster.local.close()
 
-    def test_commands_are_there(self) -> None:
+    def test_commands_of_documents_exist(self) -> None:
         """Every command line of a block and of the README's table is understood; targets exist."""
         lines = [words for _, block in self.of(is_shell) for words in commands(block)]
         readme = (ROOT / "README.md").read_text(encoding="utf-8")

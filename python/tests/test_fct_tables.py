@@ -83,7 +83,7 @@ class Tables(unittest.TestCase):
         with mock.patch("sys.argv", command), contextlib.redirect_stdout(printed):
             return fct_tables.main(), printed.getvalue()
 
-    def test_numbers_of_several_seeds_are_those_of_the_findings(self) -> None:
+    def test_tables_over_several_seeds_match_the_findings(self) -> None:
         """The least, the most, the mean, and of one bound the seed that is nearest to it."""
         status, printed = self.said(*FINDINGS)
         self.assertIn(
@@ -92,7 +92,7 @@ class Tables(unittest.TestCase):
         self.assertIn("2..3 (1330)", printed)
         self.assertEqual(status, 0)
 
-    def test_a_run_that_was_stopped_is_left_out(self) -> None:
+    def test_a_partial_run_is_excluded(self) -> None:
         """Its transfers are fewer than in a whole run."""
         self.stopped(2, True)
         status, printed = self.said({**FINDINGS[0], "ours": 3.0})
@@ -127,7 +127,7 @@ class Tables(unittest.TestCase):
         self.assertIn("0 of 32 rows", printed)
         self.assertEqual(status, 1)
 
-    def test_a_digit_of_a_run_that_differs_is_named(self) -> None:
+    def test_a_differing_digit_of_a_run_is_named(self) -> None:
         """Beside what the program has of the run; questions that no row answers are passed over."""
         others: dict[str, object] = MEDIAN | {"size_bytes": {"from": 63_000, "below": 63_001}}
         self.found(2, [{"measure": MEDIAN, "value": 100.1}, {"measure": others, "value": 7.0}])
@@ -136,14 +136,14 @@ class Tables(unittest.TestCase):
         self.assertIn("1 numbers compared, 1 differ", printed)
         self.assertEqual(status, 1)
 
-    def test_a_digit_that_differs_is_named(self) -> None:
+    def test_a_differing_digit_is_named(self) -> None:
         """Changes one finding at a time."""
         for finding in FINDINGS[:4]:
             status, printed = self.said({**finding, "ours": 90.001})
             self.assertIn(f"{finding['name']}: ", printed)
             self.assertEqual(status, 1)
 
-    def test_nothing_to_compare_is_no_agreement(self) -> None:
+    def test_an_empty_comparison_is_no_agreement(self) -> None:
         """A report of other rows."""
         status, printed = self.said({"name": "Web 4:1, NDP: median", "ours": 1.0})
         self.assertIn("0 numbers compared", printed)
@@ -177,7 +177,7 @@ class Stalls(unittest.TestCase):
         with contextlib.redirect_stdout(said), mock.patch("sys.argv", arguments):
             return fct_tables.main(), said.getvalue()
 
-    def test_a_run_that_stalls_is_named_and_counts_where_credits_are_kept(self) -> None:
+    def test_a_stalled_run_is_named_and_counts_with_a_credit_bank(self) -> None:
         """The counts of all other runs are printed without it."""
         for seed, ended in (1, 20), (2, 19), (3, 20):
             self.run_of("cache-1to1-no-bank", seed, ended)
@@ -193,7 +193,7 @@ class Stalls(unittest.TestCase):
         self.run_of("cache-1to1-bank", 7, 18)
         self.assertEqual(self.told()[0], 1)
 
-    def test_the_payload_is_that_of_whole_packets(self) -> None:
+    def test_the_payload_counts_whole_packets(self) -> None:
         """Other sizes have none."""
         self.run_of("a-bank", 1, 10)
         self.run_of("a-bank", 2, 12)
@@ -203,7 +203,7 @@ class Stalls(unittest.TestCase):
         self.assertIn("10 to 10 transfers, of sizes that are no whole packets", said)
         self.assertEqual(fct_tables.payload_of(3, 2 * 63065600 + 1665580800), (2 * 2 + 223) * 9000)
 
-    def test_cached_runs_count_as_those_that_are_there(self) -> None:
+    def test_cached_runs_count_as_existing_ones(self) -> None:
         """A line of cached_runs.py has the sums."""
         self.run_of("a-bank", 1, 10)
         of_it = {"ended": 10, "ideal_sender_ps": 10 * 63065600}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import polars
@@ -34,6 +35,23 @@ class OverTime(InScratch):
         with self.assertRaisesRegex(trimline.MalformedResult, "output.series.flows"):
             _ = trimline.run(INCAST, self.out / "without").flow_series
 
+    def test_series_are_drawn_in_one_plot(self) -> None:
+        """A curve a series under the name that the scenario gives; the reader chooses the layer."""
+        scenario = {**INCAST, "output": {"series": "20us"}, "schemes": ["ndp", "hull"]}
+        page = trimline.report(trimline.sweep(scenario, self.out).folder).read_text(
+            encoding="utf-8"
+        )
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        over = {plot["y"]: plot for plot in data if plot["x"] == "Time (µs)"}
+        queues = over["Fullest port (KB)"]
+        self.assertEqual([each["name"] for each in queues["series"]], ["hull", "ndp"])
+        self.assertIn("tor down", queues["choices"])
+        self.assertFalse(any(part.startswith("host") for part in queues["choices"]))
+        self.assertTrue(queues["choices"][queues["choice"]])
+        # What a host has not sent is no queue.
+        self.assertEqual(list(over["Unsent bytes of a host, mean (KB)"]["choices"]), ["host up"])
+        self.assertLess(len(over), 12)
+
     def test_queues_have_a_heat_map(self) -> None:
         """A row for each layer and chosen pod; the fullest cell is the fullest port of all."""
         series = {"every": "20us", "pods": [0]}
@@ -52,7 +70,7 @@ class OverTime(InScratch):
         said = [float(each) for each in re.findall(r"<title>([0-9.]+) KB, ", drawing)]
         self.assertAlmostEqual(max(said), samples["queue_bytes_max"].max() / 1e3, delta=0.01)
 
-    def test_completion_times_are_taken_apart(self) -> None:
+    def test_fct_components_add_up(self) -> None:
         """The parts of a completion time are all of it, and none is less than nothing."""
         workload = {"name": "w", "pairs": [[1, 0], [1, 2], [3, 0]], "size": "90KB"}
         run = trimline.run({**INCAST, "output": {}, "workload": [workload]}, self.out)[0]

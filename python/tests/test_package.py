@@ -86,7 +86,7 @@ class InScratch(unittest.TestCase):
 class Run(InScratch):
     """`trimline.run` and what it gives."""
 
-    def test_frames(self) -> None:
+    def test_results_are_frames_with_the_keys_of_runs(self) -> None:
         """Flows, links and queues are polars frames with the run's keys in front."""
         results = trimline.run(INCAST, self.out, seeds=[1, 2])
         self.assertEqual([run.seed for run in results], [1, 2])
@@ -122,7 +122,7 @@ class Run(InScratch):
             trimline.run(INCAST, self.out, settings=["colour=1"])
         self.assertEqual(list(self.out.iterdir()), [])
 
-    def test_resume_does_nothing_again(self) -> None:
+    def test_resume_repeats_no_finished_run(self) -> None:
         """A result that is there stays as it is."""
         trimline.run(INCAST, self.out)
         before = (self.out / "seed-1/manifest.json").read_bytes()
@@ -131,7 +131,7 @@ class Run(InScratch):
         trimline.run(INCAST, self.out)
         self.assertNotEqual((self.out / "seed-1/manifest.json").read_bytes(), before)
 
-    def test_the_interpreter_is_free_and_interrupts_are_heard(self) -> None:
+    def test_a_run_releases_the_interpreter_and_handles_interrupts(self) -> None:
         """Other threads go on while a run lasts; Ctrl-C ends it and writes nothing."""
         long = {**INCAST, "duration": "100s", "output": {}}
         counted = 0
@@ -156,11 +156,11 @@ class Run(InScratch):
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(list(self.out.iterdir()), [])
 
-    def test_progress_is_told(self) -> None:
+    def test_progress_is_reported(self) -> None:
         """A line with the share and the rate."""
         lines: list[str] = []
-        teller = running.Teller("a", 0, 2, lines.append)
-        self.assertTrue(teller(500_000_000, 1_000_000_000, 10**6, 3, 4))
+        line = running.ProgressLine("a", 0, 2, lines.append)
+        self.assertTrue(line(500_000_000, 1_000_000_000, 10**6, 3, 4))
         self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
 
 
@@ -177,7 +177,7 @@ class Folders(InScratch):
             trimline.sweep({**INCAST, "name": "other"}, self.out, seeds="1..2", workers=1)
         self.assertEqual(len(trimline.Results.read(self.out)), 2)
 
-    def test_what_was_copied_in_is_refused(self) -> None:
+    def test_copied_results_are_refused(self) -> None:
         """By the fingerprint of scenario and settings: for frames and for the report."""
         trimline.run(INCAST, self.out / "a", seeds="1..2")
         trimline.run(INCAST, self.out / "b", seeds="3..4", settings=["links.rate=100Gbps"])
@@ -188,7 +188,7 @@ class Folders(InScratch):
             ):
                 read(self.out / "a")
 
-    def test_results_of_two_calls_stay_apart(self) -> None:
+    def test_results_of_two_calls_are_separate(self) -> None:
         """Each has its origin, in groups and in frames."""
         for name, rate in (("a", "10Gbps"), ("b", "100Gbps")):
             rates = [f"links.rate={rate}"]
@@ -198,7 +198,7 @@ class Folders(InScratch):
         self.assertEqual(results.flows["origin"].unique().sort().to_list(), ["a", "b"])
         self.assertNotIn("origin", trimline.Results.read(self.out / "a").flows.columns)
 
-    def test_two_calls_do_not_mix(self) -> None:
+    def test_two_calls_do_not_write_into_one_folder(self) -> None:
         """The second call fails before it writes anything."""
         scenario = trimline.Scenario.of(INCAST)
         lock, removed = scenario.checked.lock(self.out, [0])
@@ -208,7 +208,7 @@ class Folders(InScratch):
         lock.release()
         trimline.run(INCAST, self.out)
 
-    def test_folders_are_those_of_the_command(self) -> None:
+    def test_folders_match_those_of_the_command(self) -> None:
         """By the place of the scenario's file; of a dictionary by its name."""
         path = self.out / "p1/x.toml"
         path.parent.mkdir()
@@ -221,7 +221,7 @@ class Folders(InScratch):
             self.assertEqual(read.folder("compare"), Path("out/p1/x-compare"))
             self.assertEqual(trimline.Scenario.of(INCAST).folder(), Path("out/incast"))
 
-    def test_what_runs_nothing_is_refused(self) -> None:
+    def test_a_scenario_without_runs_is_refused(self) -> None:
         """No workers, and a series that is not there."""
         with self.assertRaisesRegex(ValueError, "0 workers; expected at least 1"):
             trimline.sweep(INCAST, self.out, workers=0)
@@ -274,7 +274,7 @@ class Frames(InScratch):
         self.assertEqual(swept.type_of([True, False]), polars.Boolean)
         self.assertEqual(swept.value_of("007"), "007")
 
-    def test_what_links_lose_is_counted_by_cause(self) -> None:
+    def test_losses_of_links_are_counted_by_cause(self) -> None:
         """In links.csv, the summary, the table of a comparison and the report."""
         lossy = {
             **INCAST,
@@ -297,7 +297,7 @@ class Frames(InScratch):
         self.assertIn("packets that links did not bring", page)
         self.assertIn("<td>host 3</td>", page)
 
-    def test_every_unit_is_in_the_order_of_its_size(self) -> None:
+    def test_units_are_sorted_by_size(self) -> None:
         """Checks all units of a scenario, parts and ratios too."""
         for unit in _core.units():
             self.assertEqual(swept.size(f"1.5 {unit}"), 1.5 * _core.units()[unit], unit)
@@ -310,7 +310,7 @@ class Frames(InScratch):
             order = polars.Enum(labels)
             self.assertEqual(swept.type_of(labels[::-1]), order, labels)
 
-    def test_a_point_is_what_the_scenario_says(self) -> None:
+    def test_a_point_has_the_values_of_the_scenario(self) -> None:
         """Whoever reads it: folders have other characters in their names."""
         short = {
             "name": "s",
@@ -333,7 +333,7 @@ class Frames(InScratch):
             self.assertEqual(found.flows["load"].dtype, polars.Enum(["10%", "50%"]))
         self.assertTrue(made.flows.equals(read.flows))
 
-    def test_what_was_stopped_in_its_warm_up_has_measured_nothing(self) -> None:
+    def test_a_run_stopped_in_its_warm_up_has_no_measures(self) -> None:
         """It has no goodput, and is no error."""
         trimline.run({**INCAST, "warm_up": "500us"}, self.out)
         path = self.out / "seed-1/summary.json"
@@ -357,7 +357,7 @@ class Frames(InScratch):
         runs = [results.Origin(Path(f"/x/{name}"), Path("/x"), name) for name in ("a", "a/runs")]
         self.assertEqual(set(results.origins(runs).values()), {"a", "a/runs"})
 
-    def test_a_manifest_says_what_was_run(self) -> None:
+    def test_a_manifest_describes_the_run(self) -> None:
         """One that does not is named."""
         trimline.run(INCAST, self.out)
         path = self.out / "seed-1/manifest.json"
@@ -377,7 +377,7 @@ class Frames(InScratch):
         times = trimline.Results.read(self.out).queues["time_ps"]
         self.assertLess((times - times.max()).min(), 0)
 
-    def test_a_run_that_was_stopped_is_marked_and_in_no_mean(self) -> None:
+    def test_a_partial_run_is_marked_and_in_no_mean(self) -> None:
         """In frames, groups, the table and the report; unless it is asked for."""
         trimline.run(INCAST, self.out, seeds="1..3")
         path = self.out / "seed-2/summary.json"
@@ -427,7 +427,7 @@ class Documented(InScratch):
 class Reproduce(InScratch):
     """`trimline.reproduce`."""
 
-    def test_one_after_the_other(self) -> None:
+    def test_reproductions_run_repeatedly(self) -> None:
         """The verdict and runs of the command, as often as one likes; Ctrl-C stays Python's."""
         handler = signal.getsignal(signal.SIGINT)
         for quick in (False, True):
@@ -442,7 +442,7 @@ class Reproduce(InScratch):
         with self.assertRaises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
-    def test_misuse(self) -> None:
+    def test_unknown_experiments_are_refused(self) -> None:
         """Refuses a paper and an unknown figure: neither is an experiment."""
         with self.assertRaisesRegex(ValueError, "'ndp' is no experiment"):
             trimline.reproduce("ndp", self.out)
@@ -520,7 +520,7 @@ class Sweep(InScratch):
             {name: text for name, text in files(self.out / "pool").items() if name[0] != "."},
         )
 
-    def test_an_interrupt_ends_workers_and_leaves_finished_runs_alone(self) -> None:
+    def test_an_interrupt_ends_workers_and_keeps_finished_runs(self) -> None:
         """Ctrl-C in the middle: an exception, no process, nothing half-written."""
         script = (
             "import json, signal, sys, trimline\n"
@@ -551,7 +551,7 @@ class Sweep(InScratch):
 class Cluster(InScratch):
     """Sweeps on a Dask cluster, by the address of its scheduler."""
 
-    def test_fifty_seeds_on_a_cluster_are_those_of_the_pool(self) -> None:
+    def test_fifty_seeds_on_a_cluster_match_those_of_the_pool(self) -> None:
         """A cluster gives the same bytes, also when a worker is killed in the middle."""
         try:
             from distributed import LocalCluster  # noqa: PLC0415
@@ -579,7 +579,7 @@ class Cluster(InScratch):
 class Compare(InScratch):
     """`trimline.compare` and the report."""
 
-    def test_a_table_and_a_figure(self) -> None:
+    def test_a_comparison_has_a_table_and_a_figure(self) -> None:
         """One column a transport, intervals over seeds."""
         scenario = {**INCAST, "workload": INCAST["workload"][:1]}
         short = {"settings": ["duration=2ms"], "seeds": [1, 2, 3], "workers": 2}
@@ -605,7 +605,7 @@ class Compare(InScratch):
         self.assertEqual(colours, {looks.PROTOCOLS["ndp"]})
         pyplot.close(figure)
 
-    def test_the_own_series_of_a_scenario_are_left_out(self) -> None:
+    def test_a_comparison_ignores_the_series_of_the_scenario(self) -> None:
         """Only transports are compared, in the order that was asked for."""
         scenario: dict[str, Any] = {**INCAST, "output": {}}
         own = '[[series]]\nname = "a"\nswitch.profile = "p4"\n'
@@ -637,7 +637,7 @@ class Compare(InScratch):
         with self.assertRaisesRegex(trimline.ScenarioError, "timers of their own"):
             trimline.compare(scenario, schemes=names, timers="rfc")
 
-    def test_timers_are_those_of_the_command(self) -> None:
+    def test_timers_match_those_of_the_command(self) -> None:
         """A preset for those that have timers; slow ones beside none are warned of."""
         scenario = {**INCAST, "workload": INCAST["workload"][:1]}
         self.assertIn("transport.ndp = {}", with_series("", ["ndp"], "rfc"))
@@ -657,7 +657,7 @@ class Compare(InScratch):
         with self.assertRaisesRegex(trimline.ScenarioError, 'word "slow"'):
             trimline.compare(scenario, ["ndp", "tcp"], self.out / "c", timers="slow")
 
-    def test_measures_are_those_of_the_tables(self) -> None:
+    def test_measures_match_the_tables(self) -> None:
         """Worked out from the rows, by hand."""
         run = trimline.run({**INCAST, "warm_up": "500us"}, self.out)[0]
         found = measures(run)
@@ -675,7 +675,7 @@ class Compare(InScratch):
         part = 100 * sum(again) / run.flows["packets_sent"].sum()
         self.assertAlmostEqual(found["retransmitted (% of packets)"], part)
 
-    def test_an_interval_says_when_seeds_are_missing(self) -> None:
+    def test_an_interval_names_missing_seeds(self) -> None:
         """Student's t; a number that not every seed has."""
         self.assertEqual(str(Measure.of([10.0, 20.0, 30.0])), "20 ± 24.8")
         self.assertEqual(str(Measure.of([10.0, None, 30.0])), "20 ± 127 (2 of 3 seeds)")
@@ -684,7 +684,7 @@ class Compare(InScratch):
         names = [size_name(0, 1000), size_name(1000, 10_000), size_name(1e5, 1e6)]
         self.assertEqual(names, ["≤ 1 KB", "1–10 KB", "100 KB–1 MB"])  # noqa: RUF001
 
-    def test_points_of_a_sweep_are_apart(self) -> None:
+    def test_points_of_a_sweep_are_separate(self) -> None:
         """A mean over seeds is not over senders; of many points some are drawn, all are numbers."""
         sweep = {**INCAST, "output": {}, "sweep": {}}
         places = {"workload": {"replies": {"incast": {"senders": {"from": 1, "to": 10}}}}}
@@ -708,7 +708,7 @@ class Compare(InScratch):
         numbers = page[: page.index("<h2>Flows</h2>")]
         self.assertEqual(numbers.count("<td>senders="), 10)
 
-    def test_a_report_holds_everything(self) -> None:
+    def test_a_report_has_every_section(self) -> None:
         """One file: plots with their data, the network, packets, manifests; nothing to fetch."""
         trimline.run(INCAST, self.out, seeds=[1, 2])
         page = trimline.report(self.out).read_text(encoding="utf-8")
@@ -729,7 +729,7 @@ class Compare(InScratch):
         # A second report is the same, but for the wall times in the manifests.
         self.assertEqual(page, trimline.report(self.out).read_text(encoding="utf-8"))
 
-    def test_a_counter_that_nobody_here_names_is_a_column_and_in_the_report(self) -> None:
+    def test_an_unnamed_counter_is_a_column_and_in_the_report(self) -> None:
         """The switch's list of counters is the only one."""
         trimline.run(INCAST, self.out)
         for name, last in (("ports.csv", "rate_bps"), ("series.csv", "data_queue_bytes_mean")):
@@ -748,7 +748,7 @@ class Compare(InScratch):
         self.assertIn("<th>returned</th>", page)
         self.assertIn("<tr><td>tor down</td><td>", page)
 
-    def test_a_transport_has_one_colour_and_one_name_everywhere(self) -> None:
+    def test_a_transport_has_one_colour_and_one_name(self) -> None:
         """In the report as in figures; groups of one protocol differ all the same."""
         for order in (["ndp", "dctcp"], ["dctcp", "tcp", "ndp"]):
             found = looks.colours_of(order)
@@ -758,11 +758,11 @@ class Compare(InScratch):
         self.assertEqual(both["ndp senders=1"], looks.PROTOCOLS["ndp"])
         self.assertEqual(both["a: dctcp senders=1"], looks.PROTOCOLS["dctcp"])
         self.assertNotIn(both["ndp senders=2"], looks.PROTOCOLS.values())
-        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: DCTCP senders=1")
+        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: dctcp senders=1")
         self.assertEqual(looks.label_of(""), "scenario")
         self.assertEqual(looks.label_of("mine load=50%"), "mine load=50%")
 
-    def test_changes_of_links_are_marked(self) -> None:
+    def test_link_changes_are_marked_in_plots(self) -> None:
         """At their time, in every plot over time."""
         fails = [{"at": "200us", "link": "tor 0 up 0", "change": "fail"}]
         trimline.run({**INCAST, "link_event": fails}, self.out)
@@ -773,7 +773,7 @@ class Compare(InScratch):
         for events in over:
             self.assertEqual(events, [[200.0, "tor 0 up 0 and back fails"]])
 
-    def test_what_waits_is_drawn_waiting(self) -> None:
+    def test_waiting_packets_are_drawn(self) -> None:
         """A packet's line goes on while it is queued, and its number stands at it."""
         trimline.run(INCAST, self.out)
         drawn = drawings.sequence(trimline.Results.read(self.out)[0].timeline)
@@ -788,7 +788,7 @@ class Compare(InScratch):
         self.assertNotIn('<svg class="topology"', page)
         self.assertIn("not drawn; ports.csv has its links", page)
 
-    def test_without_a_manifest_nothing_is_reported(self) -> None:
+    def test_a_folder_without_manifest_has_no_report(self) -> None:
         """A result of unknown origin is no result."""
         trimline.run(INCAST, self.out)
         (self.out / "seed-1/manifest.json").unlink()

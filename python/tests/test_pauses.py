@@ -66,7 +66,7 @@ class Pauses(InScratch):
         self.assertIn("Stopped by pauses (% of time): scenario, seed 1", page)
         self.assertNotIn("Deadlock", page)
 
-    def test_without_pauses_there_is_no_word_of_them(self) -> None:
+    def test_a_report_without_pauses_does_not_mention_them(self) -> None:
         """Neither a table nor a curve that is zero throughout."""
         results = trimline.run(INCAST, self.out)
         page = trimline.report(self.out).read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ class Pauses(InScratch):
         with self.assertRaisesRegex(trimline.MalformedResult, r"with switch\.pfc"):
             _ = results.pauses
 
-    def test_a_deadlock_is_a_result_that_is_cut_short(self) -> None:
+    def test_a_deadlock_is_a_partial_result(self) -> None:
         """It is kept, marked in every frame, and enters no number; the report names its links."""
         ports = [("tor 0 up 0", 1), ("tor 1 up 0", 2), ("tor 2 up 0", 0)]
         detours = [{"over": over, "by": f"spine 0 down {by}"} for over, by in ports]

@@ -17,6 +17,7 @@ from matplotlib.text import Annotation
 from tests.made import EXPERIMENTS, Made
 from trimline.plot import Ideal, MalformedResult, Run, draw, figure_of, plots
 from trimline.plot.__main__ import main
+from trimline.plot.finish import finish
 
 
 class Reading(Made):
@@ -24,7 +25,7 @@ class Reading(Made):
 
     identifier = "a/b"
 
-    def test_numbers_of_a_run(self) -> None:
+    def test_numbers_of_a_run_are_read(self) -> None:
         """Goodputs, times, waits for what did not end, and a place in the sweep."""
         flows = [
             {"measured_bytes": 12_500_000, "fct_receiver_ps": 3 * 10**9},
@@ -48,7 +49,7 @@ class Reading(Made):
         with self.assertRaisesRegex(MalformedResult, r"latencies.csv is missing: .*output.latenc"):
             one.table("latencies")
 
-    def test_answers_to_findings(self) -> None:
+    def test_measures_answer_findings(self) -> None:
         """The first that has the asked keys; null is no number."""
         asked = [({"quantity": "fct", "reduce": "p99"}, 7.0), ({"quantity": "none"}, None)]
         self.run_of("s/seed-1", measures=asked)  # type: ignore[arg-type]
@@ -58,7 +59,7 @@ class Reading(Made):
             with self.assertRaisesRegex(MalformedResult, "no number for"):
                 run.answer(**wanted)
 
-    def test_series_by_the_number_in_their_names(self) -> None:
+    def test_series_are_sorted_by_the_number_in_their_names(self) -> None:
         """In the order of numbers."""
         for name in ("a-10", "a-2", "a-b-3", "a-c"):
             self.run_of(f"{name}/seed-1")
@@ -71,7 +72,7 @@ class Reading(Made):
             experiment.needed("b")
         self.assertEqual(self.read("quick").needed("b"), [])
 
-    def test_ideal_of_an_incast(self) -> None:
+    def test_the_ideal_of_an_incast_is_computed(self) -> None:
         """450 KB as 50 packets of 7.2512 us; 15 KB as ten of 125.12 ns at 100 Gb/s."""
         flow = {"size_bytes": 450_000, "ideal_fct_ps": 404_816_000}
         self.run_of("a/seed-1", [flow])
@@ -89,11 +90,11 @@ class Reading(Made):
         with self.assertRaisesRegex(MalformedResult, "flows of one size"):
             Ideal.of([slow, fast_run])
 
-    def test_no_results(self) -> None:
+    def test_an_empty_folder_names_the_command_to_run(self) -> None:
         """An empty folder says what to run."""
         self.refused("trimline reproduce a/b")
 
-    def test_what_is_no_result(self) -> None:
+    def test_a_folder_without_results_is_refused(self) -> None:
         """No manifest, one of another program, a run that was stopped, nothing measured."""
         folder = self.run_of("s/seed-1")
         manifest, summary = folder / "manifest.json", folder / "summary.json"
@@ -110,13 +111,13 @@ class Reading(Made):
         manifest.unlink()
         self.refused("no manifest.json; a result without one is not drawn")
 
-    def test_a_number_that_is_none(self) -> None:
+    def test_an_invalid_number_is_named(self) -> None:
         """File and field."""
         self.run_of("s/seed-1", [{}, {"measured_bytes": "many"}])
         with self.assertRaisesRegex(MalformedResult, r"flows.csv: .*many"):
             self.read().runs[0].goodputs_gbps()
 
-    def test_verdict_of_another(self) -> None:
+    def test_a_verdict_of_another_experiment_is_refused(self) -> None:
         """Findings of another experiment are not drawn."""
         self.run_of("s/seed-1")
         self.verdict()
@@ -139,17 +140,17 @@ class Plots(Made):
         _, (left, right) = plots.panels(1, 2)
         drawn = plots.line(left, places, Run.mean_goodput_gbps, band=True, color="red")
         self.assertEqual(drawn, ([2.0, 10.0], [5.0, 2.0]))
-        (band,) = left.collections
+        band, _ = left.collections
         ends = {tuple(point) for point in band.get_paths()[0].vertices.tolist()}
         self.assertLessEqual({(10.0, 1.0), (10.0, 3.0), (2.0, 5.0)}, ends)
         plots.line_with_intervals(right, places, Run.mean_goodput_gbps)
-        (bars,) = right.containers
-        self.assertEqual(list(bars[0].get_ydata()), [5.0, 2.0])
+        bars, _ = right.containers
+        self.assertEqual(list(right.lines[0].get_ydata()), [5.0, 2.0])
         low, high = bars[2][0].get_segments()[1][:, 1]
         # Student's t of two seeds.
         self.assertAlmostEqual(high - low, 2 * 12.706, places=3)
 
-    def test_distributions_and_ranks(self) -> None:
+    def test_distributions_and_ranks_are_drawn(self) -> None:
         """A line ends below the top where some did not end; ranks need as many flows."""
         _, (cdf, longer, rank) = plots.panels(1, 3)
         plots.cdf(cdf, [3.0, 1.0], 4)
@@ -160,7 +161,7 @@ class Plots(Made):
         with self.assertRaisesRegex(MalformedResult, "x: seeds differ in their number of flows"):
             plots.rank(rank, [[1.0], [1.0, 2.0]], label="x")
 
-    def test_slowdowns_by_size(self) -> None:
+    def test_slowdowns_are_grouped_by_size(self) -> None:
         """Four ranges a decade, the median and the 99th percentile by nearest rank."""
         sizes = [1, 1, 999, 1001]
         flows = [
@@ -176,25 +177,49 @@ class Plots(Made):
         self.assertAlmostEqual(median[0][1], 1000)
         self.assertAlmostEqual(median[0][2], 1000 * 10**0.25)
 
-    def test_groups_of_bars(self) -> None:
-        """Beside each other at their tick; a missing value leaves its place."""
+    def test_bars_are_drawn_in_groups(self) -> None:
+        """Beside each other at their tick; a value that is missing leaves its place."""
         _, axes = plots.panels()
         series = [("a", [1.0, 2.0], "red"), ("b", [None, None], "blue"), ("c", [None, 3.0], "tan")]
         plots.bars(axes, ["x", "y"], series, width=0.2)
         places = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axes.patches]
         found = [(round(x, 6), height) for x, height in places]
-        self.assertEqual(found, [(-0.2, 1.0), (0.8, 2.0), (1.2, 3.0)])
+        self.assertEqual(found, [(-0.1, 1.0), (0.9, 2.0), (1.1, 3.0)])
 
-    def test_words_at_the_ends_of_lines_keep_apart(self) -> None:
+    def test_labels_at_line_ends_do_not_overlap(self) -> None:
         """However near the lines are, and also at the top."""
-        _, axes = plots.panels()
-        axes.set(ylim=(0, 1), xlim=(0, 1))
-        plots.direct(axes, [(1, height, str(height), "#000000") for height in (1, 0.99, 0.98, 0.2)])
+        _, (axes, crowded) = plots.panels(1, 2)
+        for each, ends in ((axes, (1, 0.99, 0.98, 0.2)), (crowded, (0.5,) * 9)):
+            each.set(ylim=(0, 1), xlim=(0, 1))
+            for end in ends:
+                each.plot([0, 1], [0.5, end], label=str(end))
+        plots.named_at_ends(axes)
         heights = sorted(text.xyann[1] for text in axes.texts if isinstance(text, Annotation))
         self.assertEqual(len(heights), 4)
         self.assertTrue(all(b - a > 0.05 for a, b in pairwise(heights)), heights)
         self.assertLessEqual(heights[-1], 1)
         self.assertAlmostEqual(heights[0], 0.2)
+        # A name that is far from its line is in the legend, as all others are.
+        plots.named_at_ends(crowded)
+        self.assertEqual(len(crowded.texts), 0)
+        self.assertEqual(len(crowded.get_legend_handles_labels()[1]), 9)
+        self.assertEqual(axes.get_legend_handles_labels()[1], [])
+
+    def test_panels_without_data_are_removed(self) -> None:
+        """With its row or column; what is left has the words of the axes that it shared."""
+        figure, grid = plots.panels(2, 2, sharex=True, sharey=True)
+        grid[0][0].axhline(1)
+        for axes, name in ((grid[0][1], "a"), (grid[1][1], "b")):
+            axes.plot([1, 2], [3, 4], label=name)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("y")
+        self.assertTrue(finish(figure))
+        self.assertEqual(figure.axes, list(grid[:, 1]))
+        self.assertEqual([axes.get_ylabel() for axes in figure.axes], ["y", "y"])
+        self.assertEqual(figure.axes[0].get_gridspec().get_geometry(), (2, 1))
+        (legend,) = figure.legends
+        self.assertEqual([text.get_text() for text in legend.get_texts()], ["a", "b"])
+        self.assertFalse(finish(plots.panels()[0]))
 
 
 class Default(Made):
@@ -211,12 +236,12 @@ class Default(Made):
                 name = f"{series}/n={number},kind=word/seed-1"
                 self.run_of(name, measures=[self.FCT, self.QUEUE])
         left, right = self.drawn().axes
-        self.assertEqual([left.get_ylabel(), left.get_xlabel()], ["fct p99\n(µs)", "n"])
+        self.assertEqual([left.get_ylabel(), left.get_xlabel()], ["FCT p99 (µs)", "n"])
         self.assertEqual(right.get_ylabel(), "queue bytes from 2 KB")
-        self.assertEqual([len(axes.containers) for axes in (left, right)], [2, 2])
-        self.assertEqual(list(right.containers[0][0].get_xdata()), [2.0, 10.0])
+        self.assertEqual([len(axes.lines) for axes in (left, right)], [2, 2])
+        self.assertEqual(list(right.lines[0].get_xdata()), [2.0, 10.0])
 
-    def test_many_flows_are_distributions(self) -> None:
+    def test_many_flows_are_drawn_as_distributions(self) -> None:
         """As in a comparison, and without a finding too."""
         flow = {"size_bytes": 9000, "fct_receiver_ps": 10**8}
         self.run_of("ndp/seed-1", [{**flow, "fct_receiver_ps": 10**8 + n} for n in range(20)])
@@ -226,15 +251,15 @@ class Default(Made):
         path.write_text(text + "\n", encoding="utf-8")
         self.assertEqual(self.drawn().axes[0].get_ylabel(), "Flows (%)")
 
-    def test_few_flows_are_bars(self) -> None:
+    def test_few_flows_are_drawn_as_bars(self) -> None:
         """The mean is over the seeds that measure it."""
         for series, values in (("ndp", (1.0, 3.0)), ("x", (5.0,))):
             for seed, value in enumerate(values, start=1):
                 self.run_of(f"{series}/seed-{seed}", measures=[(self.FCT[0], value)])
         self.run_of("y/seed-1", measures=[])
         (axes,) = self.drawn().axes
-        self.assertEqual([bar.get_height() for bar in axes.patches], [2.0, 5.0])
-        self.assertEqual([tick.get_text() for tick in axes.get_xticklabels()], ["NDP", "x"])
+        self.assertEqual([bar.get_width() for bar in axes.patches], [2.0, 5.0])
+        self.assertEqual([tick.get_text() for tick in axes.get_yticklabels()], ["ndp", "x"])
 
 
 class Command(Made):
@@ -242,7 +267,7 @@ class Command(Made):
 
     identifier = "a/b"
 
-    def test_files_beside_the_runs(self) -> None:
+    def test_figures_are_written_next_to_the_runs(self) -> None:
         """It says which; with an unusable result it fails."""
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(main(["a/b", str(self.results)]), 1)
@@ -257,7 +282,7 @@ class Command(Made):
         self.assertNotIn(b"/Type3", text)
         self.assertIn(b"/CIDFontType2", text)
 
-    def test_the_tier_is_in_the_figure(self) -> None:
+    def test_a_figure_names_its_tier(self) -> None:
         """By other bytes."""
         self.run_of("s/seed-1", measures=[Default.FCT])
         full, quick, part = (
@@ -266,7 +291,7 @@ class Command(Made):
         )
         self.assertEqual(len({full, quick, part}), 3)
 
-    def test_an_own_library(self) -> None:
+    def test_a_user_library_of_figures_is_drawn(self) -> None:
         """One figure or several, by a figure that is like another."""
         library = self.results / "library"
         for name, text in {
@@ -274,7 +299,9 @@ class Command(Made):
             '    like = plot.load(__file__, "a/c")\n'
             '    return {"": like.figure(experiment), "-all": like.figure(experiment)}\n',
             "c": "from trimline import plot\n\n\ndef figure(experiment):\n"
-            "    return plot.panels(title=experiment.identifier)[0]\n",
+            "    figure, axes = plot.panels(title=experiment.identifier)\n"
+            "    axes.plot([1, 2], [1, 2])\n"
+            "    return figure\n",
         }.items():
             path = library / "a" / name / "figure.py"
             path.parent.mkdir(parents=True)

@@ -37,7 +37,7 @@ class Tables(unittest.TestCase):
         assert isinstance(text, str)
         return text
 
-    def test_table_is_replaced(self) -> None:
+    def test_a_table_is_replaced(self) -> None:
         """Only what stands between the markers changes."""
         finding = {"name": "mean", "paper": 92.0, "reference": None, "ours": 92.51}
         finding |= {"lo": 91.5, "hi": 94.0, "unit": "%", "holds": True}
@@ -47,7 +47,7 @@ class Tables(unittest.TestCase):
         self.assertIn("| mean | 92 | - | 92.51 | 91.5..94 | % | holds |\n", text)
         self.assertNotIn("stale", text)
 
-    def test_misses_and_reports_are_told_apart(self) -> None:
+    def test_misses_and_reports_are_distinguished(self) -> None:
         """A miss is loud; a finding without bounds is only reported."""
         missed = {"name": "x", "ours": 3.0, "hi": 2.0, "unit": "ms", "holds": False}
         self.assertIn("| ..2 | ms | **does not hold** |", self.rewritten(missed))
@@ -61,7 +61,7 @@ class Tables(unittest.TestCase):
         told = {"name": "x", "ours": 3.0, "unit": "ms", "holds": True}
         self.assertIn("| - | ms | reported |", self.rewritten(told))
 
-    def test_of_some_series_the_other_rows_stay(self) -> None:
+    def test_rows_of_unjudged_series_stay(self) -> None:
         """Rows that were not judged stay; one that never was says that it was not run."""
         judged = {"name": "a", "ours": 1.0, "hi": 2.0, "unit": "ms", "holds": True}
         other = {"name": "b", "ours": 3.0, "hi": 4.0, "unit": "ms", "holds": True}
@@ -84,7 +84,7 @@ class Tables(unittest.TestCase):
         self.assertIn("| c | - | - | - | ..4 | ms | not run |\n", second)
         self.assertIn("| b | - | - | 3 | ..4 |", after(second, [judged, other]))
 
-    def test_experiment_without_a_place(self) -> None:
+    def test_an_experiment_without_a_place_is_skipped(self) -> None:
         """There is no text for it."""
         experiment = {"id": "ndp/b", "findings": [{"name": "x", "holds": True}]}
         self.assertIsNone(script().rewritten(self.page, experiment, "abc1234"))
@@ -141,7 +141,7 @@ class Index(unittest.TestCase):
             base | {"name": "j", "lo": -5, "not_judged": True},
         ]
 
-    def test_counts_and_rows(self) -> None:
+    def test_the_index_has_counts_and_rows(self) -> None:
         """Signs are counted apart; each miss has one cause; figures are in numeric order."""
         status, said = self.judge("ndp/fig2", self.findings())
         self.assertEqual(status, 0)
@@ -156,7 +156,7 @@ class Index(unittest.TestCase):
         self.assertIn("| About ndp/rtl | - | - | - | - | - | - |\n", text)
         self.assertIn("| **all** |  | 2 of 7 | 2 | 5 | 1 | 3 | 1 |\n<!-- end -->", text)
 
-    def test_unknown_causes_are_those_that_the_readme_lists(self) -> None:
+    def test_unknown_causes_match_the_readme(self) -> None:
         """A finding that is listed must be a miss."""
         self.judge("ndp/fig2", self.findings())
         text = self.readme.read_text(encoding="utf-8")
@@ -169,7 +169,7 @@ class Index(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("ndp/fig2: b: its cause is unknown, and it is no miss", said)
 
-    def test_check_sees_that_the_index_is_out_of_date(self) -> None:
+    def test_check_detects_an_outdated_index(self) -> None:
         """It changes nothing."""
         self.assertEqual(self.run_script("--check")[0], 1)
         self.assertEqual(self.page.read_text(encoding="utf-8"), self.empty)
@@ -180,7 +180,7 @@ class Index(unittest.TestCase):
         self.readme.write_text(text.replace("| holds |", "| **does not hold** |"), encoding="utf-8")
         self.assertEqual(self.run_script("--check")[0], 1)
 
-    def test_experiment_without_a_place_and_misuse(self) -> None:
+    def test_an_experiment_without_a_place_and_misuse_are_named(self) -> None:
         """They are named, and the index is made all the same."""
         status, said = self.judge("ndp/rtl", self.findings())
         self.assertEqual(status, 1)
@@ -197,7 +197,7 @@ class Index(unittest.TestCase):
 class Repository(unittest.TestCase):
     """The index of this repository."""
 
-    def test_index_is_up_to_date_and_short(self) -> None:
+    def test_the_index_is_up_to_date_and_short(self) -> None:
         """The numbers of the READMEs."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
@@ -205,7 +205,7 @@ class Repository(unittest.TestCase):
         lines = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8").splitlines()
         self.assertLessEqual(len(lines), 150)
 
-    def test_links_lead_somewhere(self) -> None:
+    def test_links_have_targets(self) -> None:
         """Files and headings that documents of results link to."""
         pages = [ROOT / "docs" / "validation.md", *(ROOT / "docs" / "validation").glob("*.md")]
         pages += (ROOT / "experiments").rglob("README.md")

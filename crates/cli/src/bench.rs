@@ -518,7 +518,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_workload_is_one_run() {
+    fn every_bench_workload_is_one_run() {
         for workload in all() {
             let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]).unwrap();
             assert_eq!(scenario.runs.len(), 1, "{}", workload.name);

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mistake_is_marked_in_its_line_and_not_said_again() {
+    fn an_error_is_marked_in_its_line_once() {
         let text = "topology.star.hosts = 3\nengine = \"steam\"\n";
         assert_eq!(of(text), " 2 | engine = \"steam\"\n   |          ^^^^^^^\n");
         // A line that is longer than a terminal.

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_a_line_for_people_or_for_programs() {
+    fn an_event_is_a_line_of_text_or_of_json() {
         let line = |format| {
             let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_709_210_096_789);
             Log::new("trimline-switch", format).line(

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_new_and_of_crates() {
+    fn a_new_transport_needs_a_new_valid_crate_name() {
         for name in ["", "9p", "Paced", "a-b", "_a", "../x", "a b", &"a".repeat(65)] {
             assert!(refused(name).contains("is not a valid name"), "{name}");
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_have_no_place_left() {
+    fn templates_are_filled_completely() {
         for (file, template) in FILES {
             let text = filled(template, "my_own", Path::new("there"));
             assert!(!text.contains('@'), "{file}: {text}");

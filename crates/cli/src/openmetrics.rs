@@ -250,7 +250,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_exposition_follows_the_rules_of_its_format() {
+    fn an_exposition_follows_the_openmetrics_format() {
         let text = exposition().finish();
         let samples = parse(&text).unwrap();
         assert_eq!(samples["trimline_sent_bytes_total{port=\"a\"}"], 1);
@@ -277,7 +277,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_socket_answers_and_replaces_none_but_dead_ones() {
+    fn a_metrics_socket_replaces_only_dead_sockets() {
         let name = format!("trimline-metrics-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let target = format!("unix:{}", path.display());

@@ -114,7 +114,7 @@ mod tests {
 
     /// TRIMLINE_BLESS=1 writes the page anew.
     #[test]
-    fn the_page_is_what_the_program_prints() {
+    fn the_reference_page_matches_the_program() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference.md");
         let text = reference(&Transports::built_in());
         if std::env::var_os("TRIMLINE_BLESS").is_some() {

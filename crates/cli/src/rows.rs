@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_like_names_are_written_side_by_side() {
+    fn files_of_similar_names_do_not_share_a_temporary_name() {
         let folder = folder("like");
         // Blocks writers that share one temporary name.
         std::fs::create_dir(folder.join("10.0.0.new")).unwrap();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_replaced() {
+    fn a_special_file_is_not_replaced() {
         let folder = folder("device");
         let file = |name: &str| folder.join(name);
         std::fs::write(file("target"), "kept").unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_file_and_leaves_nothing() {
+    fn a_write_error_names_the_file_and_leaves_nothing() {
         let folder = folder("error");
         std::fs::create_dir(folder.join("taken")).unwrap();
         for name in ["gone/stats.json", "taken"] {

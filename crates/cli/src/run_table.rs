@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_of_poisson_arrivals_is_said() {
+    fn the_load_of_poisson_arrivals_is_shown() {
         let (_, one) = summaries(
             "duration = \"1ms\"\ntopology.star.hosts = 9\n[[workload]]\nname = \"w\"\npermutation = {}\n\
              size.pareto = { shape = \"1.05\", mean = \"100KB\" }\narrivals.poisson.load = \"40%\"\n",
@@ -370,7 +370,7 @@ mod tests {
         { over = \"tor 1 up 0\", by = \"spine 0 down 2\" }, { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n";
 
     #[test]
-    fn the_tables_fit_a_terminal() {
+    fn run_tables_fit_a_terminal() {
         let shown = |scenario: &Scenario, summaries: &[Summary]| {
             let runs: Vec<(&str, &Summary)> =
                 scenario.runs.iter().map(|run| &*run.name).zip(summaries).collect();
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_keeps_its_ends() {
+    fn a_shortened_name_keeps_its_ends() {
         assert_eq!(shortened("abcdefghij", 10), "abcdefghij");
         assert_eq!(shortened("abcdefghijklm", 10), "abc…hijklm");
         assert_eq!(

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_loss_is_told_in_words_and_in_the_file() {
+    fn every_loss_of_a_switch_port_is_printed_and_written() {
         let (config, fabric) = one_port();
         let (without_way, dropped_at_ingress, refused) = (11, 12, 13);
         let (unsent, unreadable, overrun, refused_source) = (14, 15, 16, 17);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_counter_is_in_an_exposition_and_in_the_documents() {
+    fn every_counter_of_a_switch_port_is_in_an_exposition_and_in_the_documents() {
         let (config, fabric) = one_port();
         let (near, _far) = mem::pair(1500).unwrap();
         let runner = Runner::new(fabric, vec![near], Clock::new_virtual(), Idle::Poll).unwrap();

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_taken_is_an_error_and_a_reader_that_went_is_none() {
+    fn a_full_output_is_an_error_and_a_closed_pipe_is_not() {
         for is_buffered in [false, true] {
             let kind =
                 |kind| write_to(&mut Closed(kind, is_buffered), "text").map_err(|e| e.kind());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_hears_is_no_error() {
+    fn a_message_to_a_closed_pipe_is_no_error() {
         say_to(&mut Closed(io::ErrorKind::BrokenPipe, false), "text");
         let mut received = Vec::new();
         say_to(&mut received, "text");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_flush_left_and_numbers_flush_right() {
+    fn table_words_are_flush_left_and_numbers_flush_right() {
         let table = [
             ["finding", "ours", "unit", "paper", "verdict"],
             ["median", "none", "µs", "-", "holds"],

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_know_the_transports_of_the_list() {
+    fn figures_have_label_and_colour_of_every_transport() {
         let published = include_str!("../../../python/trimline/plot/transports.json");
         let published: serde_json::Value = serde_json::from_str(published).expect("JSON");
         let own: Vec<_> = Transports::built_in()

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_count_apart_from_ranges() {
+    fn signs_and_ranges_are_counted_separately() {
         let of = |sign, hi, holds| Verdict { sign, hi, holds, ..Verdict::default() };
         let verdicts = [
             of(true, Some(0.0), true),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_printed_with_few_digits() {
         assert_eq!(significant(92.0), "92");
         assert_eq!(significant(1668.1248), "1668.1248");
         assert_eq!(significant(0.045_77), "0.0458");

@@ -27,7 +27,7 @@ const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_lea
                     [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n";
 
 #[test]
-fn a_deadlock_is_a_result_that_says_so() {
+fn a_deadlock_is_reported_in_the_result() {
     let scratch = Scratch::new("deadlock");
     scratch.write("s.toml", RING);
     let run = scratch.trimline(&["run", "s.toml", "--out", "out"]);
@@ -55,7 +55,7 @@ fn a_deadlock_is_a_result_that_says_so() {
 }
 
 #[test]
-fn a_run_leaves_a_directory_and_the_same_bytes_again() {
+fn a_repeated_run_writes_equal_bytes() {
     let scratch = Scratch::new("run");
     scratch.write("incast.toml", INCAST);
     succeeded(&scratch.trimline(&["run", "incast.toml"]));
@@ -74,7 +74,7 @@ fn a_run_leaves_a_directory_and_the_same_bytes_again() {
 
 /// A release build wrote the golden files; this is a debug build, and `make test` repeats it in a release build.
 #[test]
-fn every_build_and_every_engine_writes_the_golden_bytes() {
+fn every_build_and_engine_writes_the_golden_bytes() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
     let scratch = Scratch::new("golden");
     for (engine, threads) in [("windows", "1"), ("windows", "2"), ("windows", "5"), ("heap", "1")] {
@@ -159,7 +159,7 @@ fn a_folder_holds_the_runs_of_one_command() {
 }
 
 #[test]
-fn a_run_beyond_memory_is_refused_with_the_number() {
+fn a_run_beyond_memory_is_refused_with_its_need() {
     let scratch = Scratch::new("memory");
     let large = "topology.fattree.hosts = 1024\nduration = \"100000s\"\n[[workload]]\nname = \"p\"\n\
                  permutation = {}\nsize = \"long-lived\"\noutput.timeline.flows = [[0, 1]]\n";
@@ -186,7 +186,7 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
 }
 
 #[test]
-fn a_trace_that_is_misused_removes_nothing() {
+fn a_misused_trace_command_removes_no_file() {
     let scratch = Scratch::new("trace-misuse");
     scratch.write("incast.toml", INCAST);
     let out = ["--out", "x"];
@@ -213,7 +213,7 @@ fn a_trace_that_is_misused_removes_nothing() {
 }
 
 #[test]
-fn overload_and_what_seeds_mean_are_said() {
+fn overload_and_the_meaning_of_seeds_are_warned_of() {
     let scratch = Scratch::new("said");
     let scenario = "duration = \"100us\"\ntopology.star.hosts = 4\n[[workload]]\nname = \"w\"\n\
                     random = {}\nsize = \"9KB\"\narrivals.poisson.load = \"200%\"\n";
@@ -235,7 +235,7 @@ fn overload_and_what_seeds_mean_are_said() {
 }
 
 #[test]
-fn numbers_come_as_json_or_not_at_all() {
+fn json_output_has_no_other_text() {
     let scratch = Scratch::new("json");
     scratch.write("incast.toml", INCAST);
     let json = succeeded(&scratch.trimline(&["run", "incast.toml", "--seeds", "1..2", "--json"]));
@@ -277,7 +277,7 @@ fn done_again(before: &BTreeMap<String, String>, after: &BTreeMap<String, String
 }
 
 #[test]
-fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
+fn a_stopped_sweep_resumes_to_equal_bytes() {
     let scratch = Scratch::new("resume");
     scratch.write("sweep.toml", SWEEP);
     let out = scratch.0.join("out/sweep");
@@ -334,7 +334,7 @@ fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
 }
 
 #[test]
-fn a_file_that_the_scenario_names_is_part_of_what_must_be_the_same() {
+fn a_changed_file_of_a_scenario_prevents_a_resume() {
     let scratch = Scratch::new("resume-file");
     let scenario = INCAST.to_owned() + "[transport.ndp]\npull_spacing = { file = \"gaps.csv\" }\n";
     scratch.write("incast.toml", &scenario);
@@ -351,7 +351,7 @@ fn a_file_that_the_scenario_names_is_part_of_what_must_be_the_same() {
 }
 
 #[test]
-fn a_reproduction_goes_on_and_comes_to_the_same_verdict() {
+fn a_stopped_reproduction_resumes_to_an_equal_verdict() {
     let scratch = Scratch::new("resume-reproduce");
     let base = ["reproduce", "ndp/base", "--no-plot", "--seeds", "1..2"];
     let resume = [&base[..], &["--resume"]].concat();
@@ -396,7 +396,7 @@ fn every_example_runs() {
 /// A run waits for payload that arrives, a flow that is to start and a link that comes back. A run that cannot end is
 /// given up, with a warning.
 #[test]
-fn a_run_without_a_duration_goes_on_while_anything_does() {
+fn a_run_without_a_duration_lasts_while_a_flow_can_progress() {
     let scratch = Scratch::new("patience");
     let run = |name: &str, text: &str| {
         let file = format!("{name}.toml");
@@ -437,7 +437,7 @@ fn a_run_without_a_duration_goes_on_while_anything_does() {
 }
 
 #[test]
-fn the_window_of_a_preset_holds_no_flow_up() {
+fn the_window_of_a_preset_slows_no_flow() {
     let scratch = Scratch::new("presets");
     let slowdown = |directory: &str, rate: &str| {
         let summary = scratch.read(&format!("{directory}/{rate}/seed-1/summary.json"));
@@ -458,7 +458,7 @@ fn the_window_of_a_preset_holds_no_flow_up() {
 }
 
 #[test]
-fn a_mistake_is_named_and_writes_nothing() {
+fn a_scenario_error_is_named_and_writes_nothing() {
     let scratch = Scratch::new("mistake");
     scratch.write("incast.toml", &INCAST.replace("\"90KB\"", "\"90kB\""));
     let output = scratch.trimline(&["run", "incast.toml"]);
@@ -504,7 +504,7 @@ fn misuse_has_exit_status_two() {
 }
 
 #[test]
-fn reproduce_judges_and_says_so_in_json() {
+fn reproduce_writes_its_verdicts_as_json() {
     let scratch = Scratch::new("reproduce");
     let output = scratch.trimline(&["reproduce", "ndp/base", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
@@ -538,7 +538,7 @@ fn reproduce_judges_and_says_so_in_json() {
 
 /// Cached runs do not cover other settings.
 #[test]
-fn cached_runs_beside_settings_are_refused() {
+fn cached_runs_with_other_settings_are_refused() {
     let scratch = Scratch::new("kept-settings");
     scratch.write("cached.jsonl", "");
     let base = ["reproduce", "ndp/base", "--no-plot", "--cached", "cached.jsonl"];
@@ -552,7 +552,7 @@ fn cached_runs_beside_settings_are_refused() {
 }
 
 #[test]
-fn an_earlier_reproduction_is_not_mixed_with_the_next() {
+fn two_reproductions_are_not_mixed() {
     let scratch = Scratch::new("again");
     let base = ["reproduce", "ndp/base", "--no-plot"];
     succeeded(&scratch.trimline(&[&base[..], &["--seeds", "1..2"]].concat()));
@@ -565,7 +565,7 @@ fn an_earlier_reproduction_is_not_mixed_with_the_next() {
 }
 
 #[test]
-fn list_schema_and_explain_print() {
+fn list_schema_and_explain_print_their_texts() {
     let scratch = Scratch::new("print");
     scratch.write("incast.toml", INCAST);
     let list: serde_json::Value =
@@ -579,7 +579,7 @@ fn list_schema_and_explain_print() {
 }
 
 #[test]
-fn bench_measures_a_process_of_its_own() {
+fn bench_measures_a_separate_process() {
     let scratch = Scratch::new("bench");
     let arguments =
         ["bench", "--json", "--only", "permutation-128", "--repeat", "1", "--duration", "0.1ms"];
@@ -615,7 +615,7 @@ fn bench_measures_a_process_of_its_own() {
 }
 
 #[test]
-fn ctrl_c_stops_cleanly_with_what_there_is() {
+fn ctrl_c_stops_a_run_with_a_partial_result() {
     let scratch = Scratch::new("interrupt");
     let endless = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
                    permutation = {}\nsize = \"long-lived\"\n\
@@ -652,7 +652,7 @@ fn ctrl_c_stops_cleanly_with_what_there_is() {
 }
 
 #[test]
-fn transports_are_listed_with_what_figures_say() {
+fn transports_are_listed_with_label_and_colour() {
     let scratch = Scratch::new("transports");
     let text = succeeded(&scratch.trimline(&["transports"]));
     assert!(text.lines().count() == 10 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
@@ -689,7 +689,7 @@ fn a_crate_for_a_transport_is_written_once() {
 }
 
 #[test]
-fn workloads_of_one_run_have_transports_of_their_own() {
+fn workloads_of_one_run_have_their_own_transports() {
     let scratch = Scratch::new("several");
     let scenario = "topology.star.hosts = 4\nswitch.profile = \"paper\"\n\
                     transport = { ndp = {}, dctcp = { rto_min = \"1ms\" } }\n\
@@ -719,7 +719,7 @@ fn workloads_of_one_run_have_transports_of_their_own() {
 }
 
 #[test]
-fn schemes_are_named_or_stand_in_a_file() {
+fn schemes_come_from_names_or_a_file() {
     let scratch = Scratch::new("schemes");
     let scenario = "topology.star.hosts = 4\n\
                     [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"90KB\"\n";

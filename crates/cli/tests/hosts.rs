@@ -73,7 +73,7 @@ fn describe(output: &Output) -> (String, String) {
 }
 
 #[test]
-fn requests_are_answered_over_udp_without_any_right() {
+fn requests_are_answered_over_udp_without_privileges() {
     let place = Place::new("udp");
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.2", "--seconds", "120"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
@@ -109,7 +109,7 @@ fn requests_are_answered_over_udp_without_any_right() {
 
 /// A server that requires checks refuses other requests; path options are read.
 #[test]
-fn requests_are_checked_where_both_ends_ask() {
+fn requests_are_checksummed_if_both_ends_ask() {
     let place = Place::new("check");
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.31", "--seconds", "120", "--check"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
@@ -130,7 +130,7 @@ fn requests_are_checked_where_both_ends_ask() {
 }
 
 #[test]
-fn options_of_the_path_that_cannot_be_are_refused() {
+fn invalid_path_options_are_refused() {
     let place = Place::new("path");
     let ping = ["ping", "127.0.0.33", "--udp", "-a", "127.0.0.34"];
     for (option, value, expected) in [
@@ -147,7 +147,7 @@ fn options_of_the_path_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_key_is_shared_or_nothing_is_answered() {
+fn requests_without_the_shared_key_are_not_answered() {
     let place = Place::new("key");
     let key = |name: &str, mode: u32, text: &str| {
         let file = place.0.join(name);
@@ -231,7 +231,7 @@ fn ended(child: &mut Child, within: Duration) -> Option<(bool, String)> {
 
 /// Either end is killed in the middle; the other one names the silent peer within the timeout.
 #[test]
-fn a_command_whose_peer_is_killed_ends_and_says_so() {
+fn a_command_whose_peer_is_killed_ends_with_a_cause() {
     let place = Place::new("killed");
     for (round, dies) in ["listener", "sender", "listener", "sender"].into_iter().enumerate() {
         let (near, far) =
@@ -281,7 +281,7 @@ fn two_ends(place: &Place, subnet: u8, listen: impl FnOnce(&mut Command)) -> (En
 
 /// Ctrl-C or SIGTERM at either end while idle. The other end says at once how much arrived.
 #[test]
-fn a_command_that_is_stopped_tells_its_peer_at_once() {
+fn a_stopped_command_resets_its_peer_at_once() {
     let place = Place::new("stopped");
     for (round, (signal, stops_sender)) in
         [("-INT", true), ("-TERM", true), ("-INT", false), ("-TERM", false)].into_iter().enumerate()
@@ -307,7 +307,7 @@ fn a_command_that_is_stopped_tells_its_peer_at_once() {
 
 /// The outputs are full, broken, or closed before the command began.
 #[test]
-fn an_output_that_fails_ends_both_commands_and_both_say_why() {
+fn a_failed_output_ends_both_commands_with_its_cause() {
     let place = Place::new("output");
     for (subnet, why) in [(34, "No space left"), (35, "Broken pipe")] {
         let (mut listener, mut sender) = two_ends(&place, subnet, |listener| {
@@ -402,7 +402,7 @@ fn killed(mut one: Ends, other: &mut Ends) -> Duration {
 /// Kills at many moments either end of `cat`, or the server or client of `rpc`. The other process names the silent peer
 /// within the timeout; a server goes on.
 #[test]
-fn kills_at_any_moment_leave_nobody_waiting() {
+fn a_peer_killed_at_any_moment_leaves_no_command_waiting() {
     const AT_ONCE: usize = 4;
     let place = Place::new("kills");
     let all = kills();
@@ -431,7 +431,7 @@ fn kills_at_any_moment_leave_nobody_waiting() {
 
 /// A second process fails, and a client's own address accepts nothing.
 #[test]
-fn an_address_is_one_process_alone() {
+fn a_second_process_on_an_address_is_refused() {
     let place = Place::new("taken");
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.2.2", "--seconds", "60"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
@@ -449,7 +449,7 @@ fn an_address_is_one_process_alone() {
 
 /// The kernel must let users have user namespaces.
 #[test]
-fn the_testbed_runs_without_root_or_says_why_not() {
+fn the_testbed_runs_without_root_or_names_the_missing_right() {
     let place = Place::new("testbed");
     let output = place.run("trimline", &["testbed", "fig08", "--repeat", "20"]);
     let (said, problem) = describe(&output);
@@ -468,7 +468,7 @@ fn the_testbed_runs_without_root_or_says_why_not() {
 }
 
 #[test]
-fn cat_and_rpc_are_measured_beside_the_kernels_protocols() {
+fn cat_and_rpc_are_measured_beside_kernel_protocols() {
     let place = Place::new("kernel");
     let output = place.run("trimline", &["testbed", "kernel", "--repeat", "1", "--json"]);
     let (said, problem) = describe(&output);
@@ -489,7 +489,7 @@ fn cat_and_rpc_are_measured_beside_the_kernels_protocols() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_words() {
+fn wrong_options_are_refused_with_a_sentence() {
     let place = Place::new("wrong");
     let check = |name: &str, arguments: &[&str], expected: &[&str]| {
         let output = place.run(name, arguments);
@@ -559,7 +559,7 @@ fn what_is_wrong_is_said_in_words() {
 }
 
 #[test]
-fn the_example_of_a_network_is_in_order() {
+fn the_example_of_a_switch_network_is_valid() {
     let place = Place::new("example");
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/switch.toml");
     fs::copy(example, place.0.join("switch.toml")).unwrap();

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_baseline_is_one_number_or_two_or_none() {
+    fn a_baseline_has_one_value_a_range_or_a_reason() {
         for (text, mistake) in [
             ("value = 1.0\nsource = \"s\"", None),
             ("from = 1.0\nto = 2.0\nsource = \"s\"", None),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_is_as_the_baseline_only_beyond_the_same_bound() {
+    fn a_miss_matches_the_baseline_only_beyond_the_same_bound() {
         let baseline = Baseline::default();
         let of = |ours, from, to| {
             Missed::of(ours, [Some(3.0), Some(9.0)], Some(&baseline), Some(Span { from, to }))

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_taken_that_were_not_found() {
+    fn cached_results_replace_only_missing_runs() {
         let a = series_hash(SCENARIO, "a").expect("a scenario");
         let text = line("a/seed-1", &a) + &line("a/seed-2", &a);
         let own = Outcome { values: vec![Some(7.0)], ..Outcome::default() };
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_another_scenario_is_none() {
+    fn a_cached_run_of_another_scenario_is_ignored() {
         let a = series_hash(SCENARIO, "a").expect("a scenario");
         assert_eq!(filled(&line("b/seed-1", &a), vec![None; 4]), (0, vec![None; 4]));
         let b = series_hash(SCENARIO, "b").expect("a scenario");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_what_a_series_is() {
+    fn the_series_hash_ignores_comments_and_other_series() {
         let same =
             SCENARIO.replace("# Of two series.\n", "").replace("name = \"b\"", "name = \"c\"");
         assert_eq!(series_hash(&same, "a"), series_hash(SCENARIO, "a"));
@@ -224,7 +224,7 @@ mod tests {
 
     /// The run's series is then SERIES-SCHEME.
     #[test]
-    fn the_hash_is_of_a_series_with_its_scheme() {
+    fn the_series_hash_covers_its_scheme() {
         let text = "schemes = [\"ndp\", \"s-x\"]\n[[scheme]]\nname = \"s-x\"\nlike = \"tcp\"\n[[series]]\n\
             name = \"a\"\nduration = \"1ms\"\n[[series]]\nname = \"a-s\"\nduration = \"3ms\"\n\
             [[series]]\nname = \"b\"\n";
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_that_names_files_has_no_hash() {
+    fn a_scenario_with_files_has_no_hash() {
         for named in [
             "topology.file = \"t.topo\"\n",
             "[[workload]]\nname = \"w\"\nsize = { file = \"s.txt\" }\n",
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_run_is_named() {
+    fn an_invalid_line_of_cached_runs_is_named() {
         let mistake = |text: &str| Cached::parse(Path::new("k"), text).err().unwrap_or_default();
         assert!(
             mistake("{}\n").starts_with("k:1: missing field `experiment`"),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_are_those_of_a_list_or_of_a_file() {
+    fn a_comparison_takes_schemes_from_a_list_or_a_file() {
         let base = "schemes = [\"tcp\"]\ntopology.star.hosts = 3\nlinks.rate = \"40Gbps\"\n\
             [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
             [[series]]\nname = \"mine\"\n";
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_comparison_of_schemes_keeps_runs_again() {
+    fn the_saved_scenario_of_a_comparison_runs_again() {
         let scratch = std::env::temp_dir().join(format!("trimline-kept-{}", std::process::id()));
         std::fs::create_dir_all(&scratch).unwrap();
         let file = scratch.join("schemes.toml");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_asked_for_unless_the_scenario_says_how_often() {
+    fn a_comparison_samples_by_default() {
         assert_eq!(asked("name = \"a\""), ["output.ports=true", "output.series=\"50us\""]);
         assert_eq!(asked("[output]\nseries = \"1us\""), ["output.ports=true"]);
         assert_eq!(asked("output.series = \"1us\""), ["output.ports=true"]);

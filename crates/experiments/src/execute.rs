@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_at_the_same_time_have_a_bound() {
+    fn the_number_of_parallel_runs_has_a_bound() {
         let threads = Threads::new(Some(8), true).unwrap();
         assert_eq!((threads.workers(20), threads.at_most(3).workers(20)), (8, 3));
         assert_eq!(threads.at_most(3).workers(2), 2);

@@ -146,7 +146,7 @@ mod tests {
     use trimline_sim::scenario::Scenario;
 
     #[test]
-    fn every_built_in_experiment_is_whole() {
+    fn every_built_in_experiment_is_complete() {
         let experiments = built_in();
         assert!(experiments.len() >= 4);
         for experiment in experiments {

@@ -76,7 +76,7 @@ mod tests {
     use trimline_sim::scenario::Scenario;
 
     #[test]
-    fn runs_that_do_not_fit_are_refused_with_the_number() {
+    fn runs_that_exceed_memory_are_refused_with_their_need() {
         let text = "topology.fattree.hosts = 1024\nduration = \"1ms\"\nseeds = \"1..4\"\n\
                     [[workload]]\nname = \"p\"\npermutation = {}\nsize = \"long-lived\"\n";
         let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_is_read_as_it_was_written_if_it_answers_everything() {
+    fn an_outcome_round_trips_if_it_answers_all_findings() {
         let scenario = "topology.star.hosts = 3\nseeds = [7]\n[[workload]]\nname = \"w\"\npermutation = {}\n\
                         size = \"9KB\"\n[[series]]\nname = \"a\"\n[sweep]\nwarm = [1]\n";
         let scenario = scenario.replace("[sweep]\nwarm = [1]\n", "");

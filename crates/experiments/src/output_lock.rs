@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_belongs_to_one_command_at_a_time() {
+    fn an_output_folder_belongs_to_one_command_at_a_time() {
         let scratch = scratch("lock");
         let folder = scratch.join("deep/x");
         let lock = OutputLock::take(&folder).unwrap();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_an_earlier_command_go_and_those_of_something_else_are_named() {
+    fn earlier_runs_are_removed_and_other_files_are_named() {
         let scratch = scratch("clear");
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_is_named() {
+    fn removed_results_are_named() {
         let of = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             describe_removed(Path::new("out/x"), &names)
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn one_result_takes_the_place_of_its_own_kind_only() {
+    fn a_result_replaces_only_results_of_its_kind() {
         let scratch = scratch("one");
         let folder = scratch.join("x");
         let scenario = scenario("x", "");
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_done_again_keeps_what_lies_beside_it() {
+    fn a_repeated_run_keeps_other_files_of_its_folder() {
         let scratch = scratch("beside");
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_a_link_must_lead_somewhere() {
+    fn a_folder_that_is_a_dangling_link_is_refused() {
         let scratch = scratch("links");
         let (folder, real) = (scratch.join("x"), scratch.join("real"));
         std::os::unix::fs::symlink(&real, &folder).unwrap();
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_way_is_named_before_anything_runs() {
+    fn an_obstructing_file_is_named_before_a_run() {
         let scratch = scratch("way");
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");

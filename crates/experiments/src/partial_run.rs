@@ -46,14 +46,14 @@ mod tests {
     }
 
     #[test]
-    fn a_series_that_is_not_there_is_refused() {
+    fn an_absent_series_is_refused() {
         assert!(check("x/y", &scenario(), &["a".to_owned(), "b".to_owned()]).is_ok());
         let refused = check("x/y", &scenario(), &["c".to_owned()]).unwrap_err();
         assert_eq!(refused.to_string(), "x/y: no series `c`; expected some of a, b");
     }
 
     #[test]
-    fn a_series_without_all_of_its_seeds_is_not_whole() {
+    fn a_series_without_all_of_its_seeds_is_incomplete() {
         let some = [outcome("a", 4), outcome("b", 2), outcome("b", 4)];
         assert_eq!(whole_series(&scenario(), &some), BTreeSet::from(["b".to_owned()]));
         assert_eq!(whole_series(&scenario(), &[]), BTreeSet::new());

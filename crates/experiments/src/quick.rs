@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn without_words_the_least_seed_of_everything_is_run() {
+    fn the_quick_tier_runs_the_lowest_seed_of_each_series_by_default() {
         let runs = chosen("").unwrap();
         assert_eq!(runs, ["a 1 2", "a 3 2", "a 5 2", "b 1 2", "b 3 2", "b 5 2"]);
     }
 
     #[test]
-    fn series_places_and_seeds_are_chosen() {
+    fn series_points_and_seeds_are_chosen() {
         let runs = chosen("series = [\"b\"]\nseeds = 2\nat.senders = [1, { from = 5 }]").unwrap();
         assert_eq!(runs, ["b 1 4", "b 1 2", "b 5 4", "b 5 2"]);
         // A series that is not swept over a key cannot be chosen by it.
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chooses_nothing_is_a_mistake() {
+    fn an_empty_quick_tier_is_refused() {
         for (quick, problem) in [
             ("series = [\"c\"]", "x/y: [quick] of expected.toml: no series `c`"),
             ("at.senders = [2]", "no run at `senders` = Number(2)"),

@@ -31,7 +31,7 @@ fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
         host_link: run.plan.host_link(),
         link_events: link_changes(&run.plan),
         engine: match run.plan.engine {
-            EngineChoice::Windows => "windows",
+            EngineChoice::LookaheadWindows => "windows",
             EngineChoice::Heap => "heap",
         }
         .to_owned(),

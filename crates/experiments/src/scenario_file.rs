@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_has_a_folder_of_its_own() {
+    fn every_scenario_file_has_its_own_output_folder() {
         let of = |path: &str| folder_from(Path::new(path), "", Path::new("/place"));
         assert_eq!(of("x.toml"), Path::new("out/x"));
         assert_eq!(of("./p1/x.toml"), Path::new("out/p1/x"));

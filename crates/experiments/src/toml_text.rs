@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_left_out_and_the_others_keep_their_order() {
+    fn removed_keys_leave_the_order_of_others() {
         let text = "# A comment.\nseries = [{ name = \"a\" }]\nsweep.\"z.y\" = [1, 2]\nsweep.b = [\"x\"]\n\
             z = '''two\nlines'''\n[[w]]\nname = \"one\"\n[w.deep]\nn = 0x1f\n[[w.all]]\nk = true\n[[w]]\n[t.\"a b\"]\nc = []\n";
         let left = "sweep = { \"z.y\" = [1, 2], b = [\"x\"] }\nz = '''two\nlines'''\nt = { \"a b\" = { c = [] } }\n\n\

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_that_make_a_comparison_unfair_are_said() {
+    fn timers_that_make_a_comparison_unfair_are_warned_of() {
         let notes = |timers: &str| said("", &[("ndp", ""), ("dctcp", timers)], &[]);
         let slow = notes("");
         assert!(slow.len() == 1 && slow[0].contains("dctcp has timers"), "{slow:?}");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_that_make_a_comparison_unfair_are_said() {
+    fn payloads_that_make_a_comparison_unfair_are_warned_of() {
         let notes = |keys: &str, ndp: &str, settings: &[&str]| {
             said(keys, &[("ndp", ndp), ("homa", "")], settings)
         };

@@ -11,16 +11,15 @@ pub(crate) fn describe(plan: &Plan) -> Option<String> {
         Detourable::Data => "data",
     };
     let when = match model.hot {
-        None => return Some("never; ways are counted".to_owned()),
+        None => return Some("never; path lengths are counted".to_owned()),
         Some(Hot::Always) => "always".to_owned(),
-        Some(Hot::Full) => "when its port has no room".to_owned(),
+        Some(Hot::Full) => "when its port is full".to_owned(),
         Some(Hot::Above(threshold)) => format!(
             "when its port holds more than {threshold} packets{}",
             match model.seen {
                 Seen::Now => "",
                 Seen::LastDeparture => " (as of the last departure)",
-                Seen::LastArrivalThatLeft =>
-                    " (as found by the last departed packet on its arrival)",
+                Seen::LastArrivalThatLeft => " (as the last departed packet found it on arrival)",
             }
         ),
     };
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_is_said_with_what_differs_from_it() {
+    fn a_detour_scheme_is_described_with_its_changes() {
         assert_eq!(describe("latency = \"0s\""), "");
         assert_eq!(
             describe("data_queue = \"64pkt\", detour = {}"),
@@ -75,7 +74,7 @@ mod tests {
         );
         assert_eq!(
             describe("detour = { scheme = \"dibs\", input = true, limit = 1 }"),
-            "data detours when its port has no room: to one of the other switch ports with room, or the input port, \
+            "data detours when its port is full: to one of the other switch ports with room, or the input port, \
              at most once"
         );
         let literal = describe(
@@ -84,6 +83,6 @@ mod tests {
         assert!(literal.contains("52 packets (as of the last departure)"), "{literal}");
         assert!(literal.ends_with("only at its first 2 switches"), "{literal}");
         assert!(describe("detour.scheme = \"rps\"").contains("equal-cost ports, without a limit"));
-        assert_eq!(describe("detour.when = \"never\""), "never; ways are counted");
+        assert_eq!(describe("detour.when = \"never\""), "never; path lengths are counted");
     }
 }

@@ -20,20 +20,20 @@ use crate::line::{Line, plural, shortened};
 const MAX: usize = 40;
 
 pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
-    let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
-    lines.push(Line::new("links", link_words(&plan.topology)));
-    lines.extend(processing_words(&plan.topology));
-    lines.extend(impairment_words(plan));
-    lines.extend(event_words(plan));
+    let mut lines = vec![Line::new("topology", describe_shape(&plan.topology))];
+    lines.push(Line::new("links", describe_link(&plan.topology)));
+    lines.extend(describe_processing(&plan.topology));
+    lines.extend(describe_impairment(plan));
+    lines.extend(describe_event(plan));
     lines.extend(describe_fixed_routes(plan));
     lines.extend(describe_phantom(plan));
-    lines.extend(nic_words(plan));
-    lines.extend(pacer_words(plan));
-    lines.extend(switch_words("switch", &plan.base, &plan.switch));
+    lines.extend(describe_nic(plan));
+    lines.extend(describe_pacer(plan));
+    lines.extend(describe_switch("switch", &plan.base, &plan.switch));
     if let Some(droppable) = &plan.droppable {
         let beside = "droppable packets have a separate queue (deficit round robin)";
         lines.push(Line::new("droppable", beside));
-        lines.extend(model_words("", "", droppable));
+        lines.extend(describe_model("", "", droppable));
     }
     for rule in &plan.port_rules {
         let ports = match rule.ports.len() {
@@ -46,17 +46,17 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
             ""
         };
         lines.push(Line::new("ports", format!("{ports}{beside}: {}", names_of(plan, &rule.ports))));
-        lines.extend(switch_words("", &rule.base, &rule.model.main));
+        lines.extend(describe_switch("", &rule.base, &rule.model.main));
     }
     if plan.switch.shares_memory() {
         let min = plan.shared_memory.of(u64::from(plan.topology.min_switch_ports()));
         let described = format!(
-            "at least {} B, by the number of ports, shared by the queues of a switch (dynamic thresholds)",
+            "min {} B per switch, by its number of ports, shared by its queues (dynamic thresholds)",
             min.get()
         );
         lines.push(Line::new("memory", described));
     }
-    lines.extend(lossless_words(plan));
+    lines.extend(describe_lossless(plan));
     lines.extend(describe_detour::describe(plan).map(|described| Line::new("detour", described)));
     for chosen in &plan.transports {
         for text in chosen.describe(plan).lines() {
@@ -74,11 +74,11 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.push(Line::new(
         "duration",
         match plan.duration {
-            Some(duration) => format!("{}, measured after {}", time(duration), time(plan.warm_up)),
+            Some(duration) => format!("{}, warm-up {}", time(duration), time(plan.warm_up)),
             None => "until every flow has ended".to_owned(),
         },
     ));
-    lines.push(Line::new("output", output_words(plan, output)));
+    lines.push(Line::new("output", describe_output(plan, output)));
     if let Some(watch) = &plan.timeline {
         let (places, pairs) = (watch.places.len(), watch.flows.len());
         let of = format!("{places} places and {pairs} pairs of hosts, with the heap engine (slow)");
@@ -111,17 +111,17 @@ pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
     lines
 }
 
-fn shape_words(clos: &Clos) -> String {
+fn describe_shape(clos: &Clos) -> String {
     let hosts = clos.hosts();
     match clos.tiers {
-        0 => "two hosts and a cable".to_owned(),
-        1 => format!("{hosts} hosts around one switch"),
+        0 => "two hosts, back to back".to_owned(),
+        1 => format!("{hosts} hosts on one switch"),
         2 => format!(
             "{hosts} hosts: {} leaves of {} hosts, {} spines",
             clos.tors_per_pod, clos.hosts_per_tor, clos.aggregations_per_pod
         ),
         _ => format!(
-            "FatTree of {hosts} hosts: {} pods of {} ToRs with {} hosts each, {} aggregation switches a \
+            "FatTree of {hosts} hosts: {} pods of {} ToRs with {} hosts each, {} aggregation switches per \
              pod, {} cores",
             clos.pods,
             clos.tors_per_pod,
@@ -138,7 +138,7 @@ fn tiers(clos: &Clos) -> impl Iterator<Item = (&'static str, LinkSpec)> {
     links.into_iter().take(usize::from(clos.tiers.max(1)))
 }
 
-fn lossless_words(plan: &Plan) -> Option<Line> {
+fn describe_lossless(plan: &Plan) -> Option<Line> {
     let lossless = plan.lossless?;
     let all = (1u16 << plan.switch.queue_count()) - 1;
     let what = match u16::from(lossless.classes) == all {
@@ -167,7 +167,7 @@ fn lossless_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("pauses", described))
 }
 
-fn link_words(clos: &Clos) -> String {
+fn describe_link(clos: &Clos) -> String {
     let links = tiers(clos).map(|(tier, link)| {
         let framing = match link.framing_bytes {
             0 => String::new(),
@@ -178,7 +178,7 @@ fn link_words(clos: &Clos) -> String {
     links.collect::<Vec<_>>().join("; ")
 }
 
-fn impairment_words(plan: &Plan) -> Option<Line> {
+fn describe_impairment(plan: &Plan) -> Option<Line> {
     let impairment = &plan.impairment;
     let share = |share: Share| format!("{} %", f64::from(share.billionths()) / 1e7);
     let mut parts = Vec::new();
@@ -201,11 +201,12 @@ fn impairment_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("impairment", format!("{} {on}", parts.join(", "))))
 }
 
-fn event_words(plan: &Plan) -> Option<Line> {
+fn describe_event(plan: &Plan) -> Option<Line> {
     if plan.link_events.is_empty() {
         return None;
     }
-    let said = |event: &LinkEvent| format!("{} at {}", change_words(plan, event), time(event.at));
+    let said =
+        |event: &LinkEvent| format!("{} at {}", describe_change(plan, event), time(event.at));
     // Naming a link scans all links, so only some events are named.
     let some = first_of(&plan.link_events, said);
     let known = time(plan.routing_convergence);
@@ -244,16 +245,16 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
     let said = |(settings, links): &(PhantomSettings, Vec<LinkId>)| {
         let PhantomSettings { drain, threshold, clock } = settings;
         let text = format!(
-            "on {}: drains at {drain}{}, marks packets that find more than {threshold}",
+            "on {}: drains at {drain}{}, ECN marks above {threshold}",
             names_of(plan, links),
-            clock_words(*clock),
+            describe_clock(*clock),
         );
         Line::new("phantom", text)
     };
     groups.iter().map(said).collect()
 }
 
-fn clock_words(clock: Clock) -> String {
+fn describe_clock(clock: Clock) -> String {
     match clock {
         Clock::Continuous => String::new(),
         Clock::Tick(tick) => format!(" every {}", time(tick)),
@@ -267,7 +268,7 @@ fn whose(hosts: Option<&Vec<u32>>) -> String {
     }
 }
 
-fn nic_words(plan: &Plan) -> Vec<Line> {
+fn describe_nic(plan: &Plan) -> Vec<Line> {
     let costs = |costs: &[(TimeDelta, &str)]| -> String {
         let said = costs.iter().filter(|(cost, _)| *cost > TimeDelta::ZERO);
         said.map(|(cost, of)| format!("; {} of CPU time per {of}", time(*cost))).collect()
@@ -301,7 +302,7 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
         };
         let joined = match merge.get() {
             0 => String::new(),
-            _ => format!("; up to {merge} of a flow are merged"),
+            _ => format!("; GRO merges up to {merge} of a flow"),
         };
         let costs = costs(&[
             (settings.per_interrupt, "interrupt"),
@@ -324,7 +325,7 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
     fifo.into_iter().chain(cpu).collect()
 }
 
-fn pacer_words(plan: &Plan) -> Option<Line> {
+fn describe_pacer(plan: &Plan) -> Option<Line> {
     let PacedHosts { hosts, settings, .. } = plan.pacer.as_ref()?;
     let whose = whose(hosts.as_ref());
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
@@ -332,17 +333,17 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     let lifetime = time(settings.association_lifetime);
     let text = format!(
         "{whose}: {probability} % of ECN echoes make their flow paced, until {lifetime} after the last echo; the \
-         pacing rate is updated every {} with weight {} % and {} B/s per queued byte; {} tokens{}",
+         pacing rate is updated every {} with weight {} % and {} B/s per queued byte; a token bucket of {}{}",
         time(settings.interval),
         percent(settings.gain),
         settings.backlog_gain,
         settings.bucket,
-        clock_words(settings.clock),
+        describe_clock(settings.clock),
     );
     Some(Line::new("pacer", text))
 }
 
-fn change_words(plan: &Plan, event: &LinkEvent) -> String {
+fn describe_change(plan: &Plan, event: &LinkEvent) -> String {
     let what = match event.change {
         LinkChange::Rate(rate) => format!("sends at {rate}"),
         LinkChange::Fail => "fails".to_owned(),
@@ -357,7 +358,7 @@ pub fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     const MAX: usize = 64;
     let change = |event: &LinkEvent| manifest::LinkChange {
         at_ps: event.at.as_ps(),
-        what: change_words(plan, event),
+        what: describe_change(plan, event),
     };
     plan.link_events.iter().take(MAX).map(change).collect()
 }
@@ -373,22 +374,22 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
 }
 
 /// Describes a port: profile, order and queues; then the profile's lines that they replace.
-fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
+fn describe_switch(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let changed = if base.model == *model { "" } else { ", changed" };
-    let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
+    let mut lines = describe_model(about, &format!("profile {}{changed}: ", base.name), model);
     let own = model.describe();
     let unlike = base.model.describe().into_iter().filter(|described| !own.contains(described));
-    lines.extend(unlike.map(|described| Line::new("", format!("replaces: {described}"))));
+    lines.extend(unlike.map(|described| Line::new("", format!("instead of: {described}"))));
     lines
 }
 
-fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
+fn describe_model(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
     let mut described = model.describe().into_iter();
     let first = Line::new(about, format!("{head}{}", described.next().unwrap_or_default()));
     std::iter::once(first).chain(described.map(|described| Line::new("", described))).collect()
 }
 
-fn output_words(plan: &Plan, output: &Output) -> String {
+fn describe_output(plan: &Plan, output: &Output) -> String {
     let Output { flows, ports, links, latencies, timeline, fct, series } = *output;
     let every = plan.sample_every.map(|every| {
         let Sampled { flows, ports, pods } = &plan.sampled;
@@ -436,7 +437,8 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
         let links = offered.links as usize;
         format!(", payload load {percent:.1} % on {links} link{}", plural(links))
     });
-    let own = workload.payload.map_or_else(String::new, |own| format!(", {own} B per packet"));
+    let own =
+        workload.payload.map_or_else(String::new, |own| format!(", {own} B payload per packet"));
     let unmade = match self_pairs(plan, place) {
         0 => String::new(),
         some => {
@@ -446,11 +448,11 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
             )
         }
     };
-    let described = workload_words(workload, plan.topology.hosts(), paths);
+    let described = describe_workload(workload, plan.topology.hosts(), paths);
     Line::new("workload", described + &own + &unmade + &load + &with)
 }
 
-fn processing_words(clos: &Clos) -> Option<Line> {
+fn describe_processing(clos: &Clos) -> Option<Line> {
     let processing = &clos.processing;
     if *processing == Processing::default() {
         return None;
@@ -473,7 +475,7 @@ fn processing_words(clos: &Clos) -> Option<Line> {
     Some(Line::new("processing", described))
 }
 
-fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
+fn describe_workload(workload: &Workload, hosts: u32, paths: &str) -> String {
     let matrix = match &workload.matrix {
         Matrix::Permutation => format!("each of {hosts} hosts sends to one other host"),
         Matrix::Incast { receiver, senders, .. } => {
@@ -505,7 +507,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         }
         Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
-        Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
+        Matrix::Listed(listed) => format!("{} flows from a file", listed.flows.len()),
         Matrix::Requests(queries) => {
             let who = match queries.clients.as_deref() {
                 Some([client]) => format!("host {client} queries"),
@@ -521,7 +523,7 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Matrix::Responses => "the responses".to_owned(),
     };
     let size = match (&workload.matrix, &workload.size) {
-        (Matrix::Listed(_), _) => "sizes of the file".to_owned(),
+        (Matrix::Listed(_), _) => "sizes from the file".to_owned(),
         (_, Size::LongLived) => "long-lived".to_owned(),
         (_, Size::Fixed(size)) => format!("{size} each"),
         (_, Size::Drawn(sizes)) => {
@@ -546,18 +548,15 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
             format!(", Poisson arrivals with a mean gap of {}", time(mean))
         }
         Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
-            format!(", repeated {} after the end of the previous", time(gap))
+            format!(", closed loop with a gap of {}", time(gap))
         }
         Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
-            format!(
-                ", repeated after the end of the previous and an exponential gap with a mean of {}",
-                time(mean)
-            )
+            format!(", closed loop with exponential gaps of mean {}", time(mean))
         }
     };
     let jitter = match workload.start_jitter.as_ps() {
         0 => String::new(),
-        _ => format!(" and up to {} later", time(workload.start_jitter)),
+        _ => format!(" plus jitter up to {}", time(workload.start_jitter)),
     };
     let connection = match workload.connection {
         Connection::New => String::new(),
@@ -567,11 +566,13 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
                 WhenBusy::Wait => "the first that becomes idle",
                 WhenBusy::LeastBusy => "the one with the fewest flows",
             };
-            format!(", {each} persistent connections to each host, an idle one, else {else_words}")
+            format!(
+                ", {each} persistent connections to each host (a flow takes an idle one, else {else_words})"
+            )
         }
     };
     format!(
-        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}{connection}",
+        "{}: {matrix}, {size}{arrivals}, start at {}{jitter}, class {}, {paths}{connection}",
         workload.name,
         time(workload.start),
         workload.class
@@ -593,7 +594,7 @@ mod tests {
         "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
 
     #[test]
-    fn nics_and_processors_are_said_where_there_are_any() {
+    fn nics_and_processors_are_described() {
         let with = |keys: &str| {
             of(&format!("transport.tcp = {{}}\nhost = {{ {keys} }}\n{STAR}"))
                 .split_whitespace()
@@ -608,14 +609,14 @@ mod tests {
         let cpu =
             with("cpu = { interrupts = { frames = 8, time = \"16us\" }, packet_cost = \"260ns\" }");
         let said = "cpu every host: a ring of 1024 frames, an interrupt per 8 frames, or 16us after the first; \
-                    processors: 1, each takes up to 64 frames at once; up to 64000 B of a flow are merged; 260ns of CPU time per frame";
+                    processors: 1, each takes up to 64 frames at once; GRO merges up to 64000 B of a flow; 260ns of CPU time per frame";
         assert!(cpu.contains(said), "{cpu}");
         assert!(with("cpu = { interrupts = \"adaptive\" }").contains("adapted to their rate"));
         assert!(!of(STAR).contains("cpu") && !of(STAR).contains("fifo"));
     }
 
     #[test]
-    fn a_timeline_is_said_to_be_slow() {
+    fn a_timeline_is_described_as_slow() {
         let timeline =
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
         let described = of(&format!("{STAR}{timeline}"));
@@ -626,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_heavy_tails_and_loads_are_said() {
+    fn pools_heavy_tails_and_loads_are_described() {
         let described =
             of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
              partition_aggregate = { client = 1, servers = 1 }\nconnection.each = 16\n\
@@ -636,7 +637,7 @@ mod tests {
         for part in [
             "Pareto sizes of shape 1.05, mean 100000 B, min ",
             " B, max 1000000000 B",
-            "16 persistent connections to each host, an idle one, else the first that becomes idle",
+            "16 persistent connections to each host (a flow takes an idle one, else the first that becomes idle)",
             "payload load 40.0 % on 1 link",
         ] {
             assert!(described.contains(part), "{part}: {described}");
@@ -645,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_are_kept_are_said_to_be() {
+    fn persistent_connections_are_described() {
         let loops = "arrivals.closed_loop = { gap = \"1us\", count = 3 }\n";
         let workload = |connection: &str| of(&format!("{STAR}{loops}{connection}"));
         let kept = workload("connection = \"persistent\"\n").replace("\n             ", " ");
@@ -654,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_of_a_flow_are_said() {
+    fn the_paths_of_a_flow_are_described() {
         let chosen = ("spraying = \"switch-random\"\n", "paths chosen by the switches");
         let own = [
             ("ndp", "paths permuted by the sender"),
@@ -673,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_differ_are_said() {
+    fn differing_ports_are_described() {
         let described = of(&format!(
             "switch.droppable_queue = \"50pkt\"\n{STAR}\
              [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
@@ -684,14 +685,14 @@ mod tests {
             "{described}"
         );
         assert!(described.contains("ports      1 port differs: tor 0 down 1"), "{described}");
-        assert!(described.contains("profile drop-tail: one queue"), "{described}");
+        assert!(described.contains("profile drop-tail: one FIFO queue"), "{described}");
         let short = [Line::new("switch", "a"), Line::new("", "b"), Line::new("", "c")];
         let other = [Line::new("switch", "a"), Line::new("", "d"), Line::new("", "e")];
         assert_eq!(different(&short, &other), [Line::new("switch", "d"), Line::new("", "e")]);
     }
 
     #[test]
-    fn every_setting_that_acts_is_said() {
+    fn every_active_setting_is_described() {
         let settings = [
             ("switch.profile = \"p4\"\n", "profile p4: 2 queues"),
             ("switch.data_queue = \"13pkt\"\n", "data: 13 packets"),
@@ -726,7 +727,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lossless_is_said_with_the_headroom_of_each_rate() {
+    fn lossless_classes_are_described_with_the_headroom_of_each_rate() {
         let pfc = "transport.dcqcn = {}\nswitch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }\n";
         let described = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
         // 2 x 1 us at 10 Gb/s, two packets of 9064 B and a frame of 64 B.
@@ -745,7 +746,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_later_series_only_what_differs_is_said() {
+    fn a_later_series_is_described_by_its_differences() {
         let line = |about: &str, described: &str| Line::new(about, described);
         let first = [line("links", "10G"), line("memory", "1 MB"), line("output", "flows")];
         let other = [line("links", "40G"), line("output", "flows")];

@@ -92,11 +92,11 @@ fn varied(runs: &[Run]) -> String {
         }
     }
     let numbers: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    let described = match &numbers[..] {
-        [only] => format!("1: {only}"),
-        several => format!("{}: {}", several.len(), shortened(several)),
+    let (about, described) = match &numbers[..] {
+        [only] => ("seed", (*only).to_owned()),
+        several => ("seeds", shortened(several)),
     };
-    text + &Line { about: "seeds".to_owned(), described }.text()
+    text + &Line::new(about, described).text()
 }
 
 fn human_time(seconds: f64) -> String {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_in_words_fits_a_terminal() {
+    fn the_description_of_a_scenario_fits_a_terminal() {
         let shown = of("name = \"mixed\"\nseeds = \"1..3\"\nduration = \"1ms\"\n\
             topology.fattree = { k = 8, tiers = 2, oversubscription = 3 }\nimpairment.loss = \"0.1%\"\n\
             output.ports = true\n[[workload]]\nname = \"background\"\nrandom = {}\n\
@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_is_not_so_many_seeds() {
+    fn a_single_seed_and_several_seeds_are_listed() {
         let star = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        assert!(of(&format!("seeds = [3]\n{star}")).contains("seeds      1: 3\n"));
-        assert!(of(&format!("seeds = \"1..3\"\n{star}")).contains("seeds      3: 1, 2, 3\n"));
+        assert!(of(&format!("seeds = [3]\n{star}")).contains("seed       3\n"));
+        assert!(of(&format!("seeds = \"1..3\"\n{star}")).contains("seeds      1, 2, 3\n"));
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
         (timeout < round_trip).then(|| {
             format!(
                 "transport {}: `{key}` is {}, shorter than the {} of a round trip between the farthest hosts of the \
-                 idle network: packets that are not lost are sent again",
+                 idle network: it retransmits packets that are not lost",
                 chosen.name(),
                 time(timeout),
                 time(round_trip)
@@ -37,12 +37,12 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_below_the_idle_round_trip_is_said() {
+    fn a_timeout_below_the_idle_round_trip_is_warned_of() {
         assert_eq!(
             said("ndp", "10ms"),
             [
                 "transport ndp: `rto` is 1ms, shorter than the 40.0146048ms of a round trip between the farthest \
-                 hosts of the idle network: packets that are not lost are sent again"
+                 hosts of the idle network: it retransmits packets that are not lost"
             ]
         );
         assert!(said("tcp", "10ms").is_empty(), "its first time-out is a second");
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn no_transport_is_hasty_in_a_data_centre() {
+    fn no_default_timeout_is_below_the_round_trip_of_a_data_centre() {
         for transport in Transports::built_in().iter().filter(|known| known.traits().ends_flows) {
             assert_eq!(said(transport.name(), "1us"), [""; 0], "{}", transport.name());
         }

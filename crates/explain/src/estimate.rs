@@ -343,7 +343,7 @@ mod tests {
 
     /// Persistent connections are as many as pairs of hosts, also with drawn destinations.
     #[test]
-    fn kept_connections_are_as_many_as_pairs() {
+    fn persistent_connections_are_counted_by_pairs() {
         let alive = |matrix: &str, connection: &str| {
             let text = format!(
                 "duration = \"1s\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"w\"\n{matrix}\nsize = \"9KB\"\n\
@@ -361,7 +361,7 @@ mod tests {
 
     /// A timeline stores only its flow, port or tenth of the time, not the whole run.
     #[test]
-    fn timelines_take_the_memory_of_what_they_watch() {
+    fn timelines_are_estimated_by_the_events_they_watch() {
         let whole = |matrix: &str| {
             format!(
                 "topology.fattree.hosts = 16\nduration = \"2ms\"\n[[workload]]\nname = \"w\"\n{matrix}\n\
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn the_authors_permutation_is_near_their_count() {
+    fn the_estimate_of_the_authors_permutation_is_near_their_count() {
         let text =
             permutation(432, 23).replace("2ms", "20.1ms") + "[switch]\nprofile = \"htsim\"\n";
         let scenario = scenario(&text);
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn time_and_memory_grow_with_the_network() {
+    fn estimated_time_and_memory_grow_with_the_network() {
         let of = |hosts| {
             let scenario = scenario(&permutation(hosts, 30));
             Estimate::of(&scenario.runs[0].plan)

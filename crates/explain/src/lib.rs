@@ -27,7 +27,7 @@
 //!     size = "90KB"
 //! "#;
 //! let scenario = Scenario::parse("incast.toml", text, &[]).unwrap();
-//! assert!(describe(&scenario).contains("9 hosts around one switch"));
+//! assert!(describe(&scenario).contains("9 hosts on one switch"));
 //! assert!(warnings(&scenario.runs).is_empty());
 //! // Eight times ten packets of 9000 B over two links, and what answers them.
 //! assert!(Estimate::of(&scenario.runs[0].plan).hops >= 160.0);

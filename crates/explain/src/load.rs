@@ -30,7 +30,7 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
         let share = demand.out_of.max(demand.into) / rate;
         if share > 1.0 {
             said.push(format!(
-                "workload {}: {:.0} % of the rate of a host link is offered, headers included",
+                "workload {} offers {:.0} % of the rate of a host link, headers included",
                 plan.workloads[place].name,
                 share * 100.0
             ));
@@ -39,7 +39,7 @@ pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     let everywhere: f64 = demands.iter().map(|(_, demand)| demand.everywhere).sum();
     if said.is_empty() && everywhere > rate {
         said.push(format!(
-            "all workloads together: {:.0} % of the rate of the host links is offered, headers included",
+            "all workloads together offer {:.0} % of the rate of the host links, headers included",
             everywhere / rate * 100.0
         ));
     }
@@ -57,7 +57,9 @@ fn upwards(clos: &Clos, each: f64) -> Vec<String> {
     asked
         .filter(|(_, times)| *times > 1.0)
         .map(|(name, times)| {
-            format!("the up-links of {name} switches are offered {times:.1} times their rate")
+            format!(
+                "the offered load on the up-links of {name} switches is {times:.1} times their rate"
+            )
         })
         .collect()
 }
@@ -152,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_load_beyond_the_links_is_said() {
+    fn a_load_beyond_the_host_links_is_warned_of() {
         let star = "topology.star.hosts = 8";
         assert_eq!(by_load(star, "60%"), [""; 0]);
         let twice = by_load(star, "200%");
-        assert!(twice.len() == 1 && twice[0].contains("workload w: 201 %"), "{twice:?}");
+        assert!(twice.len() == 1 && twice[0].contains("workload w offers 201 %"), "{twice:?}");
         // Two workloads that fit alone.
         let both = ["a", "b"].map(|name| {
             format!(
@@ -165,20 +167,20 @@ mod tests {
             )
         });
         let both = said(&format!("{star}\n{}", both.concat()));
-        assert!(both.len() == 1 && both[0].contains("together: 121 %"), "{both:?}");
+        assert!(both.len() == 1 && both[0].contains("together offer 121 %"), "{both:?}");
     }
 
     #[test]
-    fn up_links_that_many_hosts_share_are_said() {
+    fn a_load_beyond_shared_up_links_is_warned_of() {
         let shape = "topology.fattree = { k = 8, tiers = 2, oversubscription = 3 }";
         assert_eq!(by_load(shape, "30%"), [""; 0]);
         let over = by_load(shape, "60%");
         assert!(over.len() == 1, "{over:?}");
-        assert!(over[0].contains("ToR switches are offered 1.6 times their rate"), "{over:?}");
+        assert!(over[0].contains("ToR switches is 1.6 times their rate"), "{over:?}");
     }
 
     #[test]
-    fn incasts_answers_and_pairs_are_counted_and_closed_loops_are_not() {
+    fn the_load_counts_incasts_answers_and_pairs_and_no_closed_loops() {
         let star = "topology.star.hosts = 9\n[[workload]]\nname = \"w\"\nsize = \"90KB\"\n";
         let of = |rest: &str| said(&format!("{star}{rest}"));
         let often = "arrivals.periodic.every = \"100us\"";

@@ -33,7 +33,7 @@ mod tests {
     use crate::scenario;
 
     #[test]
-    fn every_kind_of_warning_is_given_once_for_all_runs() {
+    fn every_warning_is_given_once_for_all_runs() {
         let text = "duration = \"1ms\"\nseeds = \"1..2\"\ntopology.star.hosts = 3\nlinks.delay = \"600us\"\n\
             transport.pfabric = { window = 9, rto = \"250us\" }\nswitch = { profile = \"ecn\", ecn_threshold = \"200pkt\" }\n\
             [[workload]]\nname = \"w\"\nrandom = {}\nsize = \"90KB\"\narrivals.poisson.load = \"200%\"\n";

@@ -58,7 +58,7 @@ mod tests {
 
     /// An answer belongs to the flow of its packet, whichever side opened the connection, and to no other.
     #[test]
-    fn an_answer_is_of_the_flow_that_it_answers() {
+    fn an_answer_belongs_to_the_flow_of_its_packet() {
         let mut seen = alloc::collections::BTreeSet::new();
         for flags in [Flags::default(), Flags::default().with(Flags::FROM_OPENER)] {
             for (peer, connection) in [(2, 7), (2, 8), (3, 7), (u32::MAX, u32::MAX)] {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_spread_over_all_places() {
+    fn flows_spread_over_all_buckets() {
         for count in 1..=8u8 {
             let mut flows = [0u32; 8];
             for number in 0..8000 {

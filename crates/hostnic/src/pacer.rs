@@ -64,7 +64,8 @@ pub struct PacerCounters {
 ///
 /// ```
 /// use trimline_hostnic::{FlowId, Pacer, PacerSettings, Taken};
-/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::SplitMix;
+/// use trimline_packet::testing::{Arena, packet};
 /// use trimline_packet::{BitRate, Service, Time, TimeDelta};
 ///
 /// let settings = PacerSettings {

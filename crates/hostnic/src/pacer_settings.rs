@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacer_that_cannot_be_is_refused() {
+    fn an_invalid_pacer_is_refused() {
         check(|_| {}, "right");
         check(
             |s| s.interval = TimeDelta::ZERO,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_holds_as_long_a_time_on_a_faster_link() {
+    fn a_fifo_holds_more_bytes_on_a_faster_link() {
         let of = |gbps| PacerSettings::for_link(BitRate::from_gbps(gbps));
         assert_eq!((of(1), of(9)), (PacerSettings::testbed(), PacerSettings::testbed()));
         assert_eq!(of(10), PacerSettings::simulated());
@@ -338,7 +338,7 @@ mod tests {
 
     /// HULL 4.4 sweeps beta to 2^14; with table 3's other constants the rate oscillates from 1954 on.
     #[test]
-    fn what_is_probably_not_meant_is_warned_of() {
+    fn suspicious_pacer_settings_are_warned_of() {
         assert_eq!(warned(PacerSettings::testbed(), GIGABIT), [""; 0]);
         assert_eq!(warned(PacerSettings::simulated(), BitRate::from_gbps(10)), [""; 0]);
         let beta = |backlog_gain| PacerSettings { backlog_gain, ..PacerSettings::testbed() };

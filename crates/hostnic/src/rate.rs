@@ -109,7 +109,7 @@ mod tests {
 
     /// Equation (4) by hand: 7/8 of 400 Mb/s, 1/8 of 4000 B in 64 us (500 Mb/s), and 16 B/s for each of 3000 B.
     #[test]
-    fn an_update_is_equation_four() {
+    fn an_update_computes_equation_four() {
         let mut estimate = at(400_000_000);
         estimate.count(4000);
         estimate.update(ByteCount::new(3000), estimate.next_update(), &LAW);
@@ -121,7 +121,7 @@ mod tests {
 
     /// The bucket's rate is a multiple of 0.5 Mb/s, at least one step and at most the line's (HULL 5.1).
     #[test]
-    fn the_buckets_rate_is_a_multiple_of_the_step() {
+    fn the_bucket_rate_is_a_multiple_of_the_step() {
         for (rate, bucket) in [
             (1, 500_000),
             (749_999, 500_000),
@@ -169,7 +169,7 @@ mod tests {
 
         /// Skipped updates change nothing.
         #[test]
-        fn what_is_passed_over_changes_nothing(
+        fn skipped_updates_change_nothing(
             first in 500_000u64..1_000_000_000,
             backlog in prop_oneof![Just(0u64), 0u64..128_000],
             intervals in 1u64..400,

@@ -247,7 +247,7 @@ mod tests {
 
     /// HULL 4.1: with large send offload processor time is per 64 KB, without it per packet.
     #[test]
-    fn a_processor_is_busy_once_a_burst() {
+    fn a_burst_costs_processor_time_once() {
         let check = |burst, expected: [u64; 3]| {
             let model = model(TransmitterSettings { burst: ByteCount::new(burst), ..SETTINGS });
             let (mut nic, mut packets) = (Transmitter::new(), Arena::default());
@@ -277,7 +277,7 @@ mod tests {
 
     /// Flows that alternate by packets do not benefit: each packet is a burst.
     #[test]
-    fn another_flow_is_another_burst() {
+    fn another_flow_begins_another_burst() {
         let (model, mut nic) = (model(SETTINGS), Transmitter::new());
         let (mut packets, mut now) = (Arena::default(), Time::ZERO);
         for (number, of) in (0..).zip([1, 2, 1, 2, 1, 1, 1, 2]) {
@@ -294,7 +294,7 @@ mod tests {
     proptest! {
         /// Packets leave once and in order, the queue keeps its bound, and only overflow drops.
         #[test]
-        fn what_is_taken_leaves_in_order_and_the_rest_did_not_fit(
+        fn accepted_packets_leave_in_order_and_overflow_is_dropped(
             steps in prop::collection::vec((any::<bool>(), (1u16..=15).prop_map(|n| 100 * n)), 1..300),
         ) {
             let model = model(TransmitterSettings { queue: ByteCount::new(10_000), ..SETTINGS });
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transmitter_that_cannot_be_is_refused() {
+    fn an_invalid_transmitter_is_refused() {
         let small = TransmitterSettings { queue: ByteCount::new(1513), ..SETTINGS };
         assert_eq!(
             small.check(1514).expect_err("too small").to_string(),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn workloads_are_apart_and_leave_no_flow_out() {
+    fn every_flow_counts_for_one_workload() {
         let mut long = flow(4, None, None);
         long.workload = "background".into();
         let record = record(vec![
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn slowdowns_are_apart_by_size() {
+    fn slowdowns_are_grouped_by_flow_size() {
         let record = record(vec![
             flow(1, Some(10_000), Some(259_792_000)),
             flow(2, Some(10_001), Some(519_584_000)),
@@ -244,7 +244,7 @@ mod tests {
 
     /// Flows that began count, whether they ended or not; flows that were only due do not.
     #[test]
-    fn the_load_that_was_realised_is_of_the_flows_that_began() {
+    fn the_realised_load_counts_the_flows_that_began() {
         let due = FlowRecord::not_started("reply".into(), 7, 0, 1, Some(1_000_000));
         let mut record = record(vec![
             flow(1, Some(270_000), Some(259_792_000)),

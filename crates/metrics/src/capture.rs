@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_whole_and_say_their_lengths() {
+    fn capture_blocks_are_whole_and_have_their_lengths() {
         let timeline = Timeline {
             places: vec!["tor 0 down 0".into(), "host 1".into()],
             workloads: vec!["w".into()],

@@ -378,7 +378,7 @@ mod tests {
     use crate::{samples, series, table};
 
     #[test]
-    fn every_file_has_the_columns_that_are_described() {
+    fn every_csv_file_has_the_documented_columns() {
         let written: [Vec<&str>; 11] = [
             table::FLOW_COLUMNS.to_vec(),
             table::port_columns(),

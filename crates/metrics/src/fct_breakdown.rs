@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_completion_time_are_all_of_it() {
+    fn the_components_of_an_fct_add_up_to_it() {
         let mut flow = flow(1, Some(18_000), Some(57));
         flow.start_ps = 10;
         let found = components(&timeline(), &flow).unwrap();

@@ -316,7 +316,7 @@ mod tests {
     proptest! {
         /// The store equals a sorted list at any memory limit.
         #[test]
-        fn a_store_is_a_sorted_list(
+        fn a_flow_store_equals_a_sorted_list(
             records in prop::collection::vec(record(), 0..60),
             limit in 1usize..70,
         ) {

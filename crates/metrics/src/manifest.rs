@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_stands_for_one_of_the_same_run_by_the_same_program() {
+    fn a_cached_result_needs_the_same_run_and_program() {
         let manifest = Manifest {
             version: "1".into(),
             commit: "c".into(),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_tells_text_and_settings_apart() {
+    fn the_hash_distinguishes_scenario_text_from_settings() {
         let hash = |text: &str, settings: &[&str]| {
             let settings: Vec<String> = settings.iter().map(|&s| s.to_owned()).collect();
             scenario_hash(text, &settings)

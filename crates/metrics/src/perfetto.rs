@@ -84,7 +84,7 @@ mod tests {
     use crate::timeline::tests::event;
 
     #[test]
-    fn slices_marks_and_counters() {
+    fn a_timeline_becomes_slices_marks_and_counters() {
         let timeline = Timeline {
             places: vec!["tor 0 down 0".into()],
             workloads: vec!["replies".into()],

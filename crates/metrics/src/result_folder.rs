@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_laid_into_a_result_stays() {
+    fn files_of_others_in_a_result_folder_stay() {
         let scratch = scratch("others");
         let target = scratch.join("result");
         let write = |text: &str| {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_a_link_stays_one() {
+    fn a_directory_that_is_a_symbolic_link_stays_a_link() {
         let scratch = scratch("link");
         let (real, link) = (scratch.join("real"), scratch.join("link"));
         fs::create_dir_all(real.join("deep")).unwrap();
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_would_stay_behind_is_refused() {
+    fn a_file_that_would_outlive_a_result_is_refused() {
         let scratch = scratch("unknown");
         let directory = ResultFolder::begin(&scratch.join("result")).unwrap();
         let error = directory.write("flow.csv", "").unwrap_err();
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_left_alone() {
+    fn a_folder_without_a_result_is_left_alone() {
         let scratch = scratch("foreign");
         fs::write(scratch.join("thesis.tex"), "precious").unwrap();
         let error = ResultFolder::begin(&scratch).unwrap_err();

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn series_csv_to_the_byte() {
+    fn series_csv_has_the_expected_bytes() {
         let samples = Samples {
             groups: vec![PortGroup {
                 layer: Layer::Tor,

@@ -214,7 +214,7 @@ mod tests {
     };
 
     #[test]
-    fn flow_series_csv_to_the_byte() {
+    fn flow_series_csv_has_the_expected_bytes() {
         let row = FlowRow {
             time_ps: 30_000_000,
             since_ps: 20_000_000,
@@ -238,7 +238,7 @@ time_ps,workload,index,source,destination,rate_bps,packets_sent,retransmissions,
     }
 
     #[test]
-    fn port_series_csv_to_the_byte() {
+    fn port_series_csv_has_the_expected_bytes() {
         let place = PortPlace { layer: Layer::Tor, switch: 2, direction: Direction::Down, link: 1 };
         let counters = PortCounters { packets: 1, bytes: 9064, marked: 1, ..Default::default() };
         let row = PortRow {
@@ -259,7 +259,7 @@ time_ps,name,utilisation,stopped,packets,bytes,trimmed,dropped,dropped_headers,r
 
     #[test]
     #[should_panic(expected = "gives `alpha`, and does not list it")]
-    fn what_a_transport_gives_is_what_it_lists() {
+    fn an_unlisted_series_of_a_transport_panics() {
         Readings::new(Time::ZERO, &[WINDOW], &mut [None]).set("alpha", 1);
     }
 }

@@ -92,7 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quantiles_are_values_by_nearest_rank() {
+    fn quantiles_use_the_nearest_rank() {
         let values = [10, 20, 30, 40];
         assert_eq!(quantile(&values, 0), Some(10));
         assert_eq!(quantile(&values, 2500), Some(10));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_of_five_seeds() {
+    fn an_interval_uses_the_t_distribution() {
         let of_five = interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!((of_five.mean, of_five.count), (3.0, 5));
         // 2.776 * sqrt(2.5 / 5)
@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_quantile_splits_the_values(
+        fn a_quantile_divides_the_sorted_values(
             mut values in prop::collection::vec(0u64..1000, 1..200),
             share in 1u32..=10_000,
         ) {

@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flow_is_in_one_count() {
+    fn every_flow_has_exactly_one_end() {
         let flows = summary().flows;
         assert_eq!(
             flows.total,
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_run() {
+    fn a_summary_has_the_statistics_of_its_run() {
         let summary = summary();
         let fct = summary.fct_receiver_us.as_ref().unwrap();
         assert_eq!((fct.count, fct.min, fct.p50, fct.max), (2, 259.792, 259.792, 519.584));
@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_declared_order_and_no_clock() {
+    fn summary_json_has_the_declared_order_and_no_wall_time() {
         let json = summary().to_json();
         assert_eq!(json, summary().to_json());
         let place = |key: &str| json.find(&format!("\"{key}\"")).unwrap_or_else(|| panic!("{key}"));
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_is_read_as_it_was_written() {
+    fn a_summary_round_trips_through_json() {
         let mut summary = summary();
         // The round trip loses no digit.
         summary.fct_receiver_us.as_mut().unwrap().mean = 0.1 + 0.2;
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_come_together() {
+    fn an_aggregate_combines_seeds() {
         let one = summary();
         let mut other = one.clone();
         other.seed = 2;
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_stopped_enters_no_mean_unless_asked() {
+    fn a_partial_run_enters_no_mean_by_default() {
         let whole = summary();
         let mut stopped = Summary { seed: 2, interrupted: true, packet_hops: 7, ..whole.clone() };
         stopped.workloads[0].retransmissions = 1000;

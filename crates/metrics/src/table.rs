@@ -237,7 +237,7 @@ mod tests {
     use crate::fixtures::{flow, record};
 
     #[test]
-    fn flows_csv_to_the_byte() {
+    fn flows_csv_has_the_expected_bytes() {
         let mut late = flow(1, Some(270_000), Some(259_792_000));
         late.start_ps = 7;
         (late.id, late.host_wait_ps) = (std::num::NonZeroU32::new(7), Some(0));
@@ -260,7 +260,7 @@ reply,0,7,1,0,270000,7,0,259792000,266099200,259792000,266099200,1.000000,270000
     }
 
     #[test]
-    fn ports_csv_to_the_byte() {
+    fn ports_csv_has_the_expected_bytes() {
         let text = ports(&record(Vec::new()));
         let expected = "\
 name,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,detoured,rate_bps
@@ -271,7 +271,7 @@ core 3 down 2,0,0,0,4,0,2,0,0,0,0
     }
 
     #[test]
-    fn links_csv_to_the_byte() {
+    fn links_csv_has_the_expected_bytes() {
         let text = links(&record(Vec::new()));
         let expected =
             "name,failed,lost,corrupted,rate_bps\ntor 0 down 0,0,0,0,10\nhost 0,1,2,3,10\n";
@@ -331,7 +331,7 @@ core 3 down 2,0,0,0,4,0,2,0,0,0,0
 
     /// Names are quoted as a CSV writer does it.
     #[test]
-    fn names_are_quoted() {
+    fn names_with_special_characters_are_quoted() {
         for (name, expected) in [
             ("web", "web"),
             ("a,b", "\"a,b\""),

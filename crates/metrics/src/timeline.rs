@@ -303,7 +303,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn timeline_csv_to_the_byte() {
+    fn timeline_csv_has_the_expected_bytes() {
         let timeline = Timeline {
             places: vec!["tor 0 down 0".into(), "host 0".into()],
             workloads: vec!["replies".into()],

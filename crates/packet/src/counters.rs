@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_in_the_order_of_the_names_and_back() {
+    fn counter_values_round_trip_in_the_order_of_their_names() {
         let counters = PortCounters::from_values([1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let names = [
             "packets",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_counted_apart_among_the_dropped() {
+    fn dropped_headers_have_a_counter_of_their_own() {
         let mut counters = PortCounters::default();
         for is_header in [true, false, true] {
             counters.count_dropped(is_header);

@@ -49,12 +49,12 @@
 //!
 //! # Read on
 //! - [`quantity`] reads units from text such as "10Gbps". [`fluid`] has counters that a rate fills or drains exactly.
-//! - [`SettingFault`] is an invalid setting, [`Rng`] a source of random numbers, [`PortCounters`] what a port counts.
+//! - [`SettingFault`] is an invalid setting, [`Rng`] a source of random numbers, [`SplitMix`] one for tests, [`PortCounters`] what a port counts.
 //! - `docs/internals/packet.md` draws the packet and the frame. `spec/wire.toml` has the claims of the wire format.
 //!
 //! # Features
-//! The crate is `no_std` with `alloc`. Feature `testing` adds the module `testing`: storage, repeatable random numbers
-//! and packets, for tests and examples.
+//! The crate is `no_std` with `alloc`. Feature `testing` adds the module `testing`: storage and packets, for tests and
+//! examples.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -78,6 +78,6 @@ pub use counters::PortCounters;
 pub use ids::{ConnectionId, Handle, HostId, PathId};
 pub use packet::{DelayedAck, Flags, Header, Kind, Packet, Packets, Service, ServiceClass};
 pub use pause::Pause;
-pub use rng::Rng;
+pub use rng::{Rng, SplitMix, mix};
 pub use setting::SettingFault;
 pub use units::{BitRate, ByteCount, Time, TimeDelta};

@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_is_a_service_and_a_priority() {
+    fn a_class_holds_a_service_and_a_priority() {
         let urgent = ServiceClass::new(Service::Droppable, 7);
         assert_eq!((urgent.service(), urgent.priority()), (Service::Droppable, 7));
         assert!(urgent == Service::Droppable && urgent != Service::Trimmable);
@@ -516,7 +516,7 @@ mod tests {
 
     /// FastLane 3.2: the header identifies the packet and its sender.
     #[test]
-    fn a_notification_is_the_bounced_header() {
+    fn a_notification_holds_what_a_bounced_header_holds() {
         let header = Header {
             kind: Kind::Ack,
             flags: Flags::from_bits(0b1010_0101),
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_keep_their_fields_apart() {
+    fn flag_fields_are_independent() {
         let flags = Flags::default().with(Flags::SYN | Flags::PULL).with_class(3).with_attempt(2);
         assert_eq!((flags.class(), flags.attempt()), (3, 2));
         assert!(flags.contains(Flags::SYN | Flags::PULL) && !flags.contains(Flags::LAST));

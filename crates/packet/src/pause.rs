@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_says_what_it_was_made_of_and_no_other_packet_is_one() {
+    fn a_pause_frame_round_trips_and_other_packets_are_refused() {
         for (classes, stopped, quanta) in [(0b11, 0b01, u16::MAX), (1 << 7, 1 << 7, 7), (1, 0, 0)] {
             let pause = Pause { classes, stopped, quanta };
             assert_eq!(Pause::of(&pause.to_packet()), Some(pause));

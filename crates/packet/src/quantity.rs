@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_counts_a_swap_as_one_edit() {
+    fn a_swap_of_two_letters_counts_as_one_edit() {
         assert_eq!(nearest("seesd", ["seeds", "speed"]), Some("seeds"));
         assert_eq!(nearest("duratoin", ["duration", "warm_up"]), Some("duration"));
         assert_eq!(nearest("x", ["duration"]), None);

@@ -1,10 +1,8 @@
-//! Packets, their storage and repeatable random numbers for tests of switches and hosts.
+//! Packets and their storage for tests of switches and hosts.
 
 use alloc::vec::Vec;
 
-use crate::{
-    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Rng, Service,
-};
+use crate::{ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service};
 
 /// Packets by handle; nothing is ever freed.
 #[derive(Clone, Debug, Default)]
@@ -30,28 +28,6 @@ impl Packets for Arena {
     }
     fn set_next(&mut self, handle: Handle, next: Handle) {
         self.0[handle.index()].1 = next;
-    }
-}
-
-/// Draws that anyone can repeat (SplitMix64).
-#[derive(Clone, Debug)]
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
-impl Rng for SplitMix {
-    fn coin(&mut self) -> bool {
-        self.next() >> 63 != 0
-    }
-    fn below(&mut self, bound: u32) -> u32 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
     }
 }
 

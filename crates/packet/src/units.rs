@@ -332,13 +332,13 @@ mod tests {
     }
 
     #[test]
-    fn transmission_of_more_than_the_fast_product() {
+    fn a_transmission_beyond_64_bit_products_is_exact() {
         let rate = BitRate::from_gbps(10);
         assert_eq!(rate.transmission(ByteCount::new(10_000_000)).as_ps(), 8_000_000_000);
     }
 
     #[test]
-    fn a_published_number_grows_above_the_rate_of_its_source() {
+    fn a_published_number_scales_above_the_rate_of_its_source() {
         let scaled = |gbps, number| BitRate::from_gbps(gbps).scale(number, BitRate::from_gbps(40));
         assert_eq!(
             [scaled(1, 5_000), scaled(40, 5_000), scaled(100, 5_000)],
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn units_print_themselves() {
+    fn quantities_print_with_their_units() {
         extern crate std;
         use std::string::ToString;
         assert_eq!(Time::from_ps(259_792_000).to_string(), "259.792000 us");

@@ -26,14 +26,14 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn parse_frame() {
+fn frames_of_the_fuzz_corpus_keep_the_properties() {
     for (_, bytes) in corpus("parse_frame") {
         properties::parse_frame(&bytes);
     }
 }
 
 #[test]
-fn header() {
+fn headers_of_the_fuzz_corpus_keep_the_properties() {
     for (_, bytes) in corpus("header") {
         properties::header(&bytes);
     }
@@ -41,7 +41,7 @@ fn header() {
 
 /// Named inputs give the results in their names: the corpus reaches behind every check.
 #[test]
-fn named_frames_are_understood() {
+fn the_named_frames_of_the_corpus_parse() {
     let mut seen = 0;
     for (name, bytes) in corpus("parse_frame") {
         let expected = match name.split('-').next() {

@@ -6,7 +6,7 @@ use trimline_packet::{BitRate, ByteCount, Time, TimeDelta};
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read(number in any::<u64>(), shift in 0u32..64) {
+    fn printed_quantities_parse_back(number in any::<u64>(), shift in 0u32..64) {
         let number = number >> shift;
         let rate = BitRate::from_bps(number.max(1));
         prop_assert_eq!(quantity::rate(&rate.to_string()), Ok(rate));
@@ -21,7 +21,7 @@ proptest! {
     }
 
     #[test]
-    fn a_decimal_is_its_digits_by_the_unit(digits in any::<u32>(), places in 0usize..12, unit in any::<prop::sample::Index>()) {
+    fn a_decimal_equals_its_digits_times_the_unit(digits in any::<u32>(), places in 0usize..12, unit in any::<prop::sample::Index>()) {
         for units in [RATES, DURATIONS, BYTES, SHARES] {
             let (name, factor) = units[unit.index(units.len())];
             let digits = format!("{digits:0>width$}", width = places + 1);
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,20}|[0-9.]{0,45} ?[a-zA-Z/%]{0,4}") {
+    fn any_text_is_parsed_or_refused(text in "\\PC{0,20}|[0-9.]{0,45} ?[a-zA-Z/%]{0,4}") {
         for units in [RATES, DURATIONS, BYTES, SHARES] {
             if let Err(Fault { problem, .. }) = scaled(&text, &[units]) {
                 prop_assert!(!problem.is_empty());
@@ -47,7 +47,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_read_before_is_read_as_what_it_was() {
+fn quantities_parse_to_the_recorded_values() {
     let mut refused = 0;
     let mut rows = 0;
     for row in include_str!("quantities.txt").lines().filter(|row| !row.starts_with('#')) {
@@ -88,7 +88,7 @@ fn what_was_read_before_is_read_as_what_it_was() {
 }
 
 #[test]
-fn a_unit_that_could_be_another_is_refused_with_the_reason() {
+fn an_ambiguous_unit_is_refused_with_the_reason() {
     let units: [(Units, &str, &str, Option<&str>); 6] = [
         (RATES, "10GBps", "has the unknown unit `GBps`: `b` is a bit, `B` a byte", Some("10Gbps")),
         (RATES, "10mbps", "has the unknown unit `mbps`: `m` is milli, `M` mega", Some("10Mbps")),
@@ -108,7 +108,7 @@ fn a_unit_that_could_be_another_is_refused_with_the_reason() {
 }
 
 #[test]
-fn decimals_may_end_in_zeros_and_go_on_for_long() {
+fn long_decimals_with_trailing_zeros_parse() {
     let zeros = "0".repeat(60);
     assert_eq!(quantity::bytes(&format!("1.5{zeros}KB")), Ok(ByteCount::new(1500)));
     let min = "0.000000000931322574615478515625GiB";

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_that_counts_packets_may_have_others() {
+    fn a_distribution_in_packets_takes_a_packet_size() {
         let text = |size: &str| {
             format!(
                 "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = {{ {size} }}"
@@ -362,7 +362,7 @@ mod tests {
 
     /// The files of Homa begin with the mean that their authors computed.
     #[test]
-    fn means_are_those_of_the_files() {
+    fn means_match_the_distribution_files() {
         for built_in in BUILT_IN.iter().filter(|built_in| built_in.form == Some(Form::Homa)) {
             let sizes = built_in.read(None).unwrap();
             let stated: f64 = built_in.text.lines().next().unwrap().trim().parse().unwrap();

@@ -1,7 +1,8 @@
 //! Engines: the order in which the nodes of a [`Network`] run.
 //!
-//! [`Windows`] is fast; [`Heap`] is simple and serves as the oracle. Their results are equal, bit for bit: a node
-//! depends only on its own events in the order (time, class, tie), and both engines keep that order for every node.
+//! [`LookaheadWindows`] is fast; [`Heap`] is simple and serves as the oracle. Their results are equal, bit for bit: a
+//! node depends only on its own events in the order (time, class, tie), and both engines keep that order for every
+//! node.
 //!
 //! Engines are compiled once. They drive two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
 //! ([`HostNodes`]).
@@ -11,21 +12,19 @@ mod exchange;
 mod flights;
 mod heap;
 mod inbox;
+mod lookahead_windows;
 mod nodes;
-mod recorder;
 mod returns;
 mod run_hosts;
 mod run_ports;
 mod runner;
 mod threads;
 mod wheel;
-mod windows;
 
 pub(crate) use heap::Heap;
+pub(crate) use lookahead_windows::LookaheadWindows;
 pub(crate) use nodes::{HostNodes, Network, SwitchNodes};
-pub(crate) use recorder::Recorder;
 pub(crate) use threads::together;
-pub(crate) use windows::Windows;
 
 use trimline_packet::{Time, TimeDelta};
 

@@ -9,3 +9,4 @@ pub(crate) mod nic;
 pub(crate) mod pfc;
 pub(crate) mod phantom_queue;
 pub(crate) mod shared_buffer;
+pub(crate) mod timeline;

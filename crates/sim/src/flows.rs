@@ -677,7 +677,7 @@ mod tests {
 
     /// A persistent connection takes the same memory, however many messages it carries.
     #[test]
-    fn a_hundred_thousand_messages_have_one_place() {
+    fn a_hundred_thousand_messages_use_one_slot() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
                     pairs = [[0, 1]]\nsize = \"9KB\"\narrivals.periodic.every = \"1us\"\n\
                     connection = \"persistent\"\n";
@@ -715,7 +715,7 @@ mod tests {
 
     /// A place is used again, with new numbers until the generations begin anew.
     #[test]
-    fn a_late_packet_of_a_forgotten_flow_meets_an_unknown_connection() {
+    fn a_late_packet_of_a_forgotten_flow_finds_no_connection() {
         let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
                     pairs = [[0, 1]]\nsize = \"9KB\"\narrivals.periodic.every = \"1us\"\n";
         let plan = Scenario::parse("s", text, &[]).unwrap().runs.remove(0).plan;

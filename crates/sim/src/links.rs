@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_and_corruption_strike_their_share() {
+    fn loss_and_corruption_hit_their_share_of_packets() {
         let (loss, corruption) = (share(10_000_000), share(50_000_000));
         let mut links = impaired(Impairment { loss, corruption, ..Impairment::default() });
         let passages = passages(&mut links);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_keep_the_order_and_take_no_longer_than_they_may() {
+    fn hosts_keep_packet_order_and_bound_their_delay() {
         let spread = TimeDelta::from_ps;
         let (none, late) = (Impairment::default(), |packet: usize, at: Time| {
             at.as_ps() - (packet as u64 + 1) * 1000
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_alone_takes_a_uniform_time() {
+    fn a_lone_packet_takes_a_uniform_delay() {
         let mut links = cable(&Impairment::default(), TimeDelta::from_ps(999), TimeDelta::ZERO);
         let mut counts = [0; 10];
         for packet in 1..=100_000 {
@@ -510,7 +510,7 @@ mod tests {
 
     /// Loss moves no draw of a sending host, nor a host's delay any of the link's.
     #[test]
-    fn draws_of_hosts_and_links_are_apart() {
+    fn hosts_and_links_draw_independently() {
         let spread = TimeDelta::from_ps(900);
         let loss = Impairment { loss: share(300_000_000), ..Impairment::default() };
         let whole = passages(&mut cable(&Impairment::default(), spread, TimeDelta::ZERO));
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_reorders_comes_on_top_of_its_hosts() {
+    fn a_reordering_link_adds_to_the_delay_of_its_hosts() {
         let max = TimeDelta::from_ps(20_000);
         let impairment = Impairment { reordering: max, ..Impairment::default() };
         let mut links = cable(&impairment, max, max);
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_strikes_draws_nothing() {
+    fn an_impairment_without_effect_draws_nothing() {
         let reordering = TimeDelta::from_ps(20_000);
         let mut links = impaired(Impairment { reordering, ..Impairment::default() });
         let mut stream = random::stream(1, "link", &[0]);
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn links_draw_from_streams_of_their_own() {
+    fn each_link_draws_from_its_own_stream() {
         let impairment = Impairment { loss: share(500_000_000), ..Impairment::default() };
         let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, &|link| link);
         let mut dispositions = |node| -> Vec<Passage> {
@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn routing_learns_after_its_time_and_changes_come_first() {
+    fn routing_converges_after_its_delay_and_link_changes_come_first() {
         let event = |us, change| LinkEvent {
             at: TimeDelta::from_us(us),
             link: LinkId::new(0),

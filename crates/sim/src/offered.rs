@@ -142,7 +142,7 @@ mod tests {
 
     /// The share equals the key `load`, for any matrix.
     #[test]
-    fn what_is_asked_for_is_offered() {
+    fn the_offered_load_equals_the_key_load() {
         for matrix in [
             "permutation = {}",
             "random.flows = 3",
@@ -169,7 +169,7 @@ mod tests {
 
     /// A load of links between switches: the flows that cross them bring this share of their rate.
     #[test]
-    fn a_load_of_links_between_switches_is_of_the_flows_that_cross_them() {
+    fn the_load_of_switch_links_counts_the_flows_that_cross_them() {
         let offered_by = |topology: &str, matrix: &str, load: &str| {
             let text = format!(
                 "duration = \"10ms\"\n[topology]\n{topology}\n[[workload]]\nname = \"w\"\n{matrix}\n\
@@ -228,7 +228,7 @@ mod tests {
 
     /// From the start of the workload to the end of arrivals or of the run.
     #[test]
-    fn the_capacity_is_that_of_the_time_of_arrivals() {
+    fn the_capacity_covers_the_time_of_arrivals() {
         let us = TimeDelta::from_us;
         let offered = Offered {
             billionths: 0,

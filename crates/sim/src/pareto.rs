@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_size_follows_from_shape_and_mean() {
+    fn the_min_size_follows_from_shape_and_mean() {
         assert_eq!(hull().min_millibytes(), 4_761_904);
         assert_eq!(hull().size(DRAWS - 1), 4762);
         assert_eq!(hull().mean_bytes(), 100_000);
@@ -221,7 +221,7 @@ mod tests {
 
     /// Flows below 100 KB carry 14.1 % of the bytes, flows above 10 MB 68.2 %.
     #[test]
-    fn max_bytes_are_in_few_flows() {
+    fn few_flows_carry_most_bytes() {
         let sizes = hull();
         let small = bytes_up_to(&sizes, 100_000) / 100_000.0;
         let large = 1.0 - bytes_up_to(&sizes, 10_000_000) / 100_000.0;
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_beyond_what_can_be_numbered_is_the_largest() {
+    fn a_size_beyond_the_largest_flow_is_clamped() {
         let sizes = Pareto::unbounded(SHAPE, 100_000, 1_000_000).unwrap();
         assert_eq!((sizes.size(0), sizes.max()), (1_000_000, 1_000_000));
         // Below it all sizes are equal.
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_mean_or_no_bytes_is_refused() {
+    fn a_pareto_without_mean_or_bytes_is_refused() {
         for shape in [(1, 1), (1, 2), (99, 100)] {
             assert_eq!(Pareto::unbounded(shape, 1000, TERABYTE), Err(NoPareto::Shape));
             assert_eq!(Pareto::bounded(shape, 1000, TERABYTE), Err(NoPareto::Shape));

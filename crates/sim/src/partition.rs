@@ -159,7 +159,7 @@ mod tests {
 
     /// A packet from one part to another takes at least as long as threads rely on.
     #[test]
-    fn threads_rely_on_the_least_delay_of_the_top_tier() {
+    fn threads_rely_on_the_min_delay_of_the_top_tier() {
         for clos in [fattree(4), leaf_spine()].map(with_processing) {
             let routes = Routes::new(&clos);
             let crosses = |&node: &u32| {
@@ -173,7 +173,7 @@ mod tests {
 
     /// Only links of the top tier lead from one part to another.
     #[test]
-    fn parts_are_connected_by_the_top_tier_only() {
+    fn only_the_top_tier_connects_partitions() {
         for (clos, expected) in [
             (fattree(4), (4, 4)),
             (leaf_spine(), (5, 4)),

@@ -484,7 +484,7 @@ pub enum Spraying {
 pub enum EngineChoice {
     /// Lookahead windows: the fast engine.
     #[default]
-    Windows,
+    LookaheadWindows,
     /// One binary heap of events: the oracle for the fast engine.
     Heap,
 }

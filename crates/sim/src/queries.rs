@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_those_of_all_pairs() {
+    fn means_cover_all_pairs_of_size_and_total() {
         let groups = fastlane();
         assert_eq!(groups.max(), 80);
         assert_eq!(groups.mean_millibytes(), 96_000_000);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_reach_every_pair_and_their_means() {
+    fn draws_reach_every_pair_and_the_means() {
         let groups = fastlane();
         let mut draws = random::stream(7, "test", &[]);
         let (mut pairs, mut bytes, mut servers) = (std::collections::BTreeMap::new(), 0, 0);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_are_whole_answers() {
+    fn a_total_that_is_no_multiple_of_a_size_is_refused() {
         let wrong = Groups::new(&[(2_000, 1), (3_000, 1)], &[6_000, 8_000]);
         assert_eq!(wrong, Err(NoGroups::Total { place: 1, size: 3_000 }));
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_of_groups() {
+    fn weights_count_groups() {
         let groups = Groups::new(&[(1_000, 3), (4_000, 1)], &[8_000]).unwrap();
         assert_eq!(groups.mean_servers_thousandths(), 6_500);
         // 3 * 8 to 1 * 2.

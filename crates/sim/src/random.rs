@@ -2,40 +2,11 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use trimline_switch::Rng;
+use trimline_packet::Rng;
+pub use trimline_packet::mix;
 use trimline_transport::RngStream;
 
 use crate::table::Shared;
-
-/// SplitMix64's finalizer: every input bit reaches every output bit.
-#[inline]
-pub fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// SplitMix64, for the choices of suites and samples: independent of every stream of the simulator.
-#[derive(Clone, Debug)]
-pub struct SplitMix(u64);
-
-impl SplitMix {
-    /// Returns a generator; equal seeds give equal draws.
-    pub fn new(seed: u64) -> SplitMix {
-        SplitMix(seed)
-    }
-    /// Draws a number below `bound`, which is above zero.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        let drawn = mix(self.0) % bound;
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        drawn
-    }
-    /// Draws one of `items`, which are not empty.
-    pub fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len() as u64) as usize]
-    }
-}
 
 /// The common part of the streams of one purpose, computed once for many owners.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn below_reaches_every_value_about_equally() {
+    fn every_value_below_a_bound_is_equally_likely() {
         let mut draws = stream(7, "test", &[]);
         let mut counts = [0u32; 6];
         for _ in 0..60_000 {
@@ -152,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_leaves_an_item_anywhere_equally_often() {
+    fn a_shuffle_moves_an_item_anywhere_equally_often() {
         let mut draws = stream(1, "test", &[]);
         let mut counts = [[0u32; 4]; 4];
         for _ in 0..40_000 {
@@ -166,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coin_falls_on_either_side_equally_often() {
+    fn a_random_bit_has_either_value_equally_often() {
         let mut streams = Shared::from(vec![stream(1, "test", &[])]);
         let mut draw = NodeRng { streams: &mut streams, node: 0 };
         let heads = (0..10_000).filter(|_| draw.coin()).count();

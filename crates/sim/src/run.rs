@@ -8,10 +8,11 @@ use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{DrrModel, OutputPort, PortVisitor, visit_ports};
 
 use crate::engine::{
-    Engine, Heap, HostNodes, Network, Recorder, SwitchNodes, Windows, longest_run, together,
+    Engine, Heap, HostNodes, LookaheadWindows, Network, SwitchNodes, longest_run, together,
 };
 use crate::features::pfc::deadlocks::Deadlocks;
 use crate::features::pfc::state::LosslessInputs;
+use crate::features::timeline::state::Recorder;
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::{Core, Hosts, Switches, Transmitter, model_numbers};
@@ -194,8 +195,8 @@ fn perform(
     let records = Records::new(plan, resources.records_in_memory);
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, records, watch };
-    let stop = match (recorder_of(plan, &network.core.routes), plan.engine) {
-        (None, EngineChoice::Windows) => {
+    let stop = match (Recorder::new(plan, &network.core.routes), plan.engine) {
+        (None, EngineChoice::LookaheadWindows) => {
             let threads = division(plan, resources.threads).threads;
             if threads > 1 {
                 let partition = Partition::new(&network.core.routes, threads);
@@ -203,11 +204,11 @@ fn perform(
                     drive.run(network, engine)
                 })
             } else {
-                let mut engine = Windows::new(&network, full_wire);
+                let mut engine = LookaheadWindows::new(&network, full_wire);
                 drive.run(&mut network, &mut engine)
             }
         }
-        (recorder @ Some(_), EngineChoice::Windows) | (recorder, EngineChoice::Heap) => {
+        (recorder @ Some(_), EngineChoice::LookaheadWindows) | (recorder, EngineChoice::Heap) => {
             let mut engine = Heap::new(&network, recorder);
             let stop = drive.run(&mut network, &mut engine);
             timeline = engine.into_timeline();
@@ -218,10 +219,6 @@ fn perform(
     let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
     let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
     Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
-}
-
-fn recorder_of(plan: &Plan, routes: &Routes) -> Option<Recorder> {
-    plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, plan))
 }
 
 fn links_of(plan: &Plan, routes: &Routes) -> Links {

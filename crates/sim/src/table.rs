@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_table_keeps_its_items_where_they_are() {
+    fn a_growing_table_moves_no_item() {
         let table: Growing<AtomicU32> = Growing::new();
         assert!(table.find(1).is_none() && table.find(u32::MAX / 4).is_none());
         let mut places = Vec::new();

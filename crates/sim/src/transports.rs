@@ -368,7 +368,7 @@ fn describe_round_trip(clos: &Clos, choice: &dyn Choice) -> String {
     let packets =
         round_trip.as_ps() as f64 / 1e12 * clos.host_link.rate.as_bps() as f64 / packet_bits;
     format!(
-        "  round trip {} idle between the farthest hosts: {packets:.1} packets of the host's link\n",
+        "  idle round trip between the farthest hosts {}: {packets:.1} packets at the rate of the host link\n",
         time(round_trip)
     )
 }

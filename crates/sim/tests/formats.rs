@@ -21,7 +21,7 @@ fn corpus() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_inputs_of_the_fuzz_target() {
+fn inputs_of_the_fuzz_corpus_keep_the_properties() {
     let corpus = corpus();
     assert!(corpus.len() >= 10);
     corpus.iter().for_each(|bytes| properties::formats(bytes));
@@ -29,7 +29,7 @@ fn the_inputs_of_the_fuzz_target() {
 
 /// Each published workload is read by its first line alone, and is built in.
 #[test]
-fn every_published_file_of_sizes_is_read_as_it_is() {
+fn every_published_size_file_is_read_unchanged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("distributions");
     let mut names: Vec<String> = (fs::read_dir(&folder).unwrap())
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -62,7 +62,7 @@ fn every_published_file_of_sizes_is_read_as_it_is() {
 }
 
 #[test]
-fn the_scenarios_of_the_fuzz_target() {
+fn scenarios_of_the_repository_keep_the_fuzz_properties() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut read = 0;
     for folder in ["examples", "experiments/ndp/fig16", "experiments/ndp/fig22"] {
@@ -79,7 +79,7 @@ fn the_scenarios_of_the_fuzz_target() {
 
 proptest! {
     #[test]
-    fn what_chance_makes_of_good_files(
+    fn randomly_edited_files_keep_the_properties(
         file in 0usize..10,
         cuts in prop::collection::vec((any::<prop::sample::Index>(), "[-0-9a-z. >\\n#%]{0,4}"), 1..6),
     ) {
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_keep_the_properties(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         properties::formats(&bytes);
     }
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::time::SystemTime;
 
 use rand_xoshiro::rand_core::SeedableRng;
+pub(crate) use trimline_packet::mix;
 use trimline_transport::RngStream;
 
 /// Returns a seed that no two processes share.
@@ -18,14 +19,6 @@ pub(crate) fn seed() -> u64 {
             now.as_nanos() as u64 ^ u64::from(std::process::id()) << 40
         }
     }
-}
-
-/// Mixes a number with SplitMix64's finalizer: every input bit reaches every output bit.
-pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 pub(crate) fn stream(seed: u64, owner: u64) -> RngStream {

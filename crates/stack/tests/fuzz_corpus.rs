@@ -35,7 +35,7 @@ fn notifications_survive_what_fuzzing_found() {
 
 /// Frames that end behind any byte of their headers.
 #[test]
-fn notifications_survive_every_cut() {
+fn notifications_survive_truncation_at_every_byte() {
     for bytes in corpus("notification") {
         for end in 1..bytes.len().min(140) {
             notifications::notification(&bytes[..end]);
@@ -58,7 +58,7 @@ proptest! {
 
     /// Packets of every kind, cut and damaged anywhere.
     #[test]
-    fn notifications_survive_packets_that_are_cut_and_damaged(
+    fn notifications_survive_truncated_and_corrupted_packets(
         input in prop::sample::select(corpus("notification")),
         end in 1usize..1200,
         damage in prop::collection::vec((1usize..120, any::<u8>()), 0..4),

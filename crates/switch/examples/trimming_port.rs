@@ -7,7 +7,8 @@
 //!
 //!     left 5, trimmed 4, returned 2
 
-use trimline_packet::testing::{Arena, SplitMix, packet};
+use trimline_packet::SplitMix;
+use trimline_packet::testing::{Arena, packet};
 use trimline_packet::{Packets, Service, Time};
 use trimline_switch::{
     Action, Choices, Disposition, DropList, Limit, OutputPort, Pool, Port, PortContext,

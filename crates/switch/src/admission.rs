@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_make_room_in_their_queue_and_their_port() {
+    fn a_trimmed_tail_frees_room_in_its_queue_and_port() {
         let mut choices = Choices::paper(8, 9000);
         choices.port = Limit::packets(3);
         let mut bench = Bench::<2>::new(choices.build().expect("a model"));
@@ -74,7 +74,7 @@ mod tests {
     /// Aeolus: only unscheduled data that finds more than the threshold is dropped, also on the slow path of a port
     /// limit.
     #[test]
-    fn what_was_not_asked_for_is_dropped_beyond_the_threshold() {
+    fn unscheduled_data_is_dropped_above_the_threshold() {
         for port in [Limit::NONE, Limit::packets(30)] {
             let mut queue = QueueChoices::new(Limit::packets(20));
             queue.selective_drop = Some(6000);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_selectively_is_not_trimmed() {
+    fn selectively_dropped_packets_are_not_trimmed() {
         let mut choices = Choices::paper(8, 9000);
         choices.queues[1].selective_drop = Some(6000);
         let mut bench = Bench::<2>::new(choices.build().expect("a model"));
@@ -109,7 +109,7 @@ mod tests {
 
     /// A selective-drop threshold leaves other packets on the fast path below it.
     #[test]
-    fn packets_below_the_threshold_go_the_fast_way() {
+    fn packets_below_the_threshold_take_the_fast_path() {
         let mut choices = Choices::priorities(8, 1500);
         for queue in &mut choices.queues {
             queue.selective_drop = Some(6000);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_in_time_ends_a_spell_and_an_interval_begins_anew() {
+    fn one_packet_below_the_target_restarts_the_interval() {
         let mut law = CoDel::default();
         let waits = (0..1000).map(|at| if at == 199 { 19 } else { 50 });
         assert_eq!(signals(&mut law, 0, waits), [400, 600, 742, 857, 957]);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_often_short_does_not_stand() {
+    fn a_queue_that_is_often_short_gets_no_signal() {
         let mut law = CoDel::default();
         for at in 0..1000 {
             let (now, sojourn) = (Time::ZERO + TimeDelta::from_us(at), TimeDelta::from_us(90));

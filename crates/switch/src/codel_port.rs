@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_waits_too_long_marks_or_quenches_and_another_does_neither() {
+    fn only_a_queue_above_the_sojourn_target_marks_or_quenches() {
         for (signal, expected) in [(Signal::Mark, true), (Signal::Quench, false)] {
             let (marks, quenches, sojourn) = run(&model(signal), Service::Droppable, 1100);
             // No sender slows down: 100 of 1200 ns pile up for each packet.
@@ -210,7 +210,7 @@ mod tests {
 
     /// Source Quench signals data alone, one packet per signal.
     #[test]
-    fn senders_of_data_alone_are_quenched() {
+    fn only_senders_of_data_are_quenched() {
         let model = model(Signal::Quench);
         assert!(model.notifies() && !model.is_plain());
         for (service, expected) in [(Service::Droppable, true), (Service::Control, false)] {
@@ -237,7 +237,7 @@ mod tests {
 
         /// Drops do not disturb the port inside; each packet has its own wait.
         #[test]
-        fn times_keep_step_with_packets(
+        fn every_packet_keeps_its_sojourn_time(
             steps in prop::collection::vec((0u64..5000, any::<bool>(), 0usize..3, 64u16..3000), 1..300),
             bytes in 2000u32..40_000,
             is_fastlane in any::<bool>(),

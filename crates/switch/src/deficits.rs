@@ -50,7 +50,7 @@ mod tests {
 
     /// While both wait, their bytes differ by less than two packets over any time.
     #[test]
-    fn each_sends_as_many_bytes_as_the_others() {
+    fn queues_of_a_drr_send_equal_bytes() {
         let sizes = [9064u16, 1564, 64];
         let mut deficits = Deficits::new([0; 3]);
         // A kind that is long alone gets no debt, and the others get no credit.

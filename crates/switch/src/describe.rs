@@ -17,30 +17,34 @@ impl ServiceModel {
         let count = self.queue_count();
         let mut lines = Vec::new();
         let order = match self.scheduler {
-            Scheduler::Fifo => "one queue, in order of arrival".to_string(),
-            Scheduler::Strict => format!("{count} queues, the first that waits goes first"),
+            Scheduler::Fifo if self.queues[0].order == Order::Arrival => {
+                "one FIFO queue".to_string()
+            }
+            Scheduler::Fifo => "one queue".to_string(),
+            Scheduler::Strict => format!("{count} queues, strict priority"),
             Scheduler::RateLimited(cap) => {
                 let max = match cap.is_work_conserving {
-                    true => "unless nothing else waits",
-                    false => "also if nothing else waits",
+                    true => "work-conserving",
+                    false => "not work-conserving",
                 };
                 format!(
-                    "{count} queues, the first that waits goes first; {} at {} kb/s at most, {max}",
+                    "{count} queues, strict priority; {} limited to {} kb/s, {max}",
                     self.name_of(0),
                     cap.rate.as_bps() / 1000
                 )
             }
             Scheduler::WeightedRoundRobin { weights } => {
                 let weights: Vec<String> = weights[..count].iter().map(u32::to_string).collect();
-                format!("{count} queues in turn, {} packets each", weights.join(" to "))
+                format!("{count} queues, weighted round robin {} in packets", weights.join(":"))
             }
         };
         lines.push(match self.port_limit() {
             Limit::NONE => order,
-            limit => format!("{order}; all together hold {}", describe_limit(limit)),
+            limit => format!("{order}; all queues together: {}", describe_limit(limit)),
         });
         if self.trim_marks != 0 {
-            lines.push("what is trimmed here tells so: the last hop".to_string());
+            lines
+                .push("a packet that is trimmed here carries the mark of the last hop".to_string());
         }
         let mut place = 0;
         for alike in self.queues[..count].chunk_by(|queue, next| queue == next) {
@@ -49,7 +53,7 @@ impl ServiceModel {
                 1 => self.name_of(place),
                 _ => format!("{} to {}, each", self.name_of(place), self.name_of(last)),
             };
-            lines.push(format!("{name}: {}", self.queue_words(&alike[0])));
+            lines.push(format!("{name}: {}", self.describe_queue(&alike[0])));
             place = last + 1;
         }
         lines
@@ -63,11 +67,11 @@ impl ServiceModel {
             Classifier::Class => format!("class {}", 3 - queue),
             Classifier::Priority => format!("priority {}", 7 - queue),
             Classifier::Notifications if queue == 0 => "notifications".to_string(),
-            Classifier::Notifications => "all else".to_string(),
+            Classifier::Notifications => "other packets".to_string(),
         }
     }
 
-    fn queue_words(&self, queue: &QueueModel) -> String {
+    fn describe_queue(&self, queue: &QueueModel) -> String {
         let [whole, header] = queue.limits;
         let mut described = describe_limit(whole);
         if header != whole {
@@ -75,64 +79,67 @@ impl ServiceModel {
         }
         if let Some(alpha) = queue.pool {
             described += &format!(
-                ", at most {}.{:02} times the free memory of its switch",
+                ", at most {}.{:02} times the free shared memory",
                 alpha.bits() >> 16,
                 ((u64::from(alpha.bits()) & 0xffff) * 100) >> 16
             );
         }
-        described += &marker_words(queue.marker);
+        described += &describe_marker(queue.marker);
         if queue.unscheduled < u32::MAX {
-            described += &format!(", unscheduled packets dropped beyond {} B", queue.unscheduled);
+            described += &format!(", drops unscheduled packets above {} B", queue.unscheduled);
         }
         described += match queue.order {
             Order::Arrival => "",
-            Order::Urgency => ", the most urgent packet first, the least urgent one evicted",
+            Order::Urgency => ", sends the most urgent packet first and drops the least urgent one",
         };
         let actions: Vec<String> =
-            queue.overflow.iter().filter_map(|action| self.action_words(*action)).collect();
+            queue.overflow.iter().filter_map(|action| self.describe_action(*action)).collect();
         match actions.is_empty() {
-            true => described + "; what does not fit is dropped",
+            true => described + "; on overflow: drop",
             false => {
-                format!("{described}; what does not fit: {}, else dropped", actions.join(", "))
+                format!("{described}; on overflow: {}, else drop", actions.join(", else "))
             }
         }
     }
 
     /// Describes an action; `None` for the default, a drop.
-    fn action_words(&self, action: Action) -> Option<String> {
+    fn describe_action(&self, action: Action) -> Option<String> {
         Some(match action {
             Action::Drop => return None,
             Action::TrimArriving => {
-                format!("the arriving packet trimmed to {} B", self.trimmed_bytes())
+                format!("trim the arriving packet to {} B", self.trimmed_bytes())
             }
-            Action::TrimByCoin => {
-                format!("it or the last, by a coin, trimmed to {} B", self.trimmed_bytes())
-            }
-            Action::TrimToSender => {
-                format!("the arriving packet trimmed to {} B and returned", self.trimmed_bytes())
-            }
-            Action::TrimToBoth => {
+            Action::TrimRandom => {
                 format!(
-                    "the arriving packet trimmed to {} B, and its sender told",
+                    "trim the arriving packet or the last of the queue (at random) to {} B",
                     self.trimmed_bytes()
                 )
             }
-            Action::Return => "headers returned to their sender".to_string(),
-            Action::Notify => "the sender told".to_string(),
+            Action::TrimToSender => {
+                format!("trim the arriving packet to {} B and return it", self.trimmed_bytes())
+            }
+            Action::TrimToBoth => {
+                format!(
+                    "trim the arriving packet to {} B and notify its sender",
+                    self.trimmed_bytes()
+                )
+            }
+            Action::Return => "return headers to their sender".to_string(),
+            Action::Notify => "notify the sender".to_string(),
         })
     }
 }
 
 fn describe_limit(limit: Limit) -> String {
     match (limit.packets, limit.bytes) {
-        (u32::MAX, u32::MAX) => "without bound".to_string(),
+        (u32::MAX, u32::MAX) => "unlimited".to_string(),
         (packets, u32::MAX) => format!("{packets} packets"),
         (u32::MAX, bytes) => format!("{bytes} B"),
         (packets, bytes) => format!("{packets} packets and {bytes} B"),
     }
 }
 
-fn marker_words(marker: Marker) -> String {
+fn describe_marker(marker: Marker) -> String {
     match marker {
         Marker::None => String::new(),
         Marker::Threshold { unit, above, count_self, at } => {
@@ -140,27 +147,29 @@ fn marker_words(marker: Marker) -> String {
                 Unit::Packets => "packets",
                 Unit::Bytes => "B",
             };
-            let itself = if count_self { ", itself counted" } else { "" };
+            let itself = if count_self { ", the packet included" } else { "" };
             let at = match at {
-                MarkAt::Enqueue => "on arrival",
-                MarkAt::Dequeue => "on departure",
+                MarkAt::Enqueue => "at enqueue",
+                MarkAt::Dequeue => "at dequeue",
             };
-            format!(", marks {at} beyond {above} {unit}{itself}")
+            format!(", ECN marks {at} above {above} {unit}{itself}")
         }
         Marker::Ramp { kmin, kmax, pmax } => {
             // Rounded to a hundredth of a percent: one percent of 2^32 is not a whole number.
             let hundredths = ((u64::from(pmax) * 10_000) + (1 << 31)) >> 32;
             let (whole, rest) = (hundredths / 100, hundredths % 100);
             let rest = if rest == 0 { String::new() } else { format!(".{rest:02}") };
-            format!(", marks from {kmin} B, {whole}{rest} % at {kmax} B, everything beyond")
+            format!(
+                ", ECN marks from {kmin} B (probability 0 %) to {kmax} B ({whole}{rest} %), all packets above"
+            )
         }
         Marker::CoDel { target, interval, signal } => {
             let does = match signal {
-                Signal::Mark => "marks",
-                Signal::Quench => "tells senders of data",
+                Signal::Mark => "CoDel ECN marks",
+                Signal::Quench => "CoDel Source Quench to senders of data",
             };
             let ns = |time: TimeDelta| time.as_ps() / 1000;
-            format!(", {does} when packets wait {} ns for {} ns", ns(target), ns(interval))
+            format!(", {does} (target {} ns, interval {} ns)", ns(target), ns(interval))
         }
     }
 }
@@ -173,21 +182,20 @@ mod tests {
     use crate::profiles::{self, Sizes};
 
     #[test]
-    fn a_ramp_is_said_to_a_hundredth_of_a_percent() {
+    fn a_ramp_is_described_to_a_hundredth_of_a_percent() {
         let said = |pmax| {
             let mut choices = crate::Choices::ecn(8, 3);
             choices.queues[0].marker = Marker::Ramp { kmin: 5, kmax: 9, pmax };
             choices.build().unwrap().describe().concat()
         };
-        for (pmax, described) in
-            [(u32::MAX / 100, " 1 % "), (u32::MAX, " 100 % "), (1 << 27, " 3.13 % ")]
+        for (pmax, described) in [(u32::MAX / 100, "1 %"), (u32::MAX, "100 %"), (1 << 27, "3.13 %")]
         {
-            assert!(said(pmax).contains(&format!("from 5 B,{described}at 9 B")), "{}", said(pmax));
+            assert!(said(pmax).contains(&format!(" to 9 B ({described})")), "{}", said(pmax));
         }
     }
 
     #[test]
-    fn every_profile_says_what_it_does() {
+    fn every_profile_has_a_description() {
         for profile in &profiles::ALL {
             let line = BitRate::from_gbps(10);
             let sizes =
@@ -203,16 +211,16 @@ mod tests {
             assert_eq!(described.len(), 1 + queues, "{described:?}");
         }
         let classes = ServiceModel::qos(10).describe();
-        let strict = "4 queues, the first that waits goes first";
-        let each = "class 3 to class 0, each: 10 packets; what does not fit is dropped";
+        let strict = "4 queues, strict priority";
+        let each = "class 3 to class 0, each: 10 packets; on overflow: drop";
         assert_eq!(classes, [strict, each]);
         let mut changed = crate::Choices::paper(8, 9000);
         changed.trimmed_bytes = 128;
         let model = changed.build().unwrap();
         let described = model.describe();
-        assert_eq!(described[0], "2 queues in turn, 10 to 1 packets each");
+        assert_eq!(described[0], "2 queues, weighted round robin 10:1 in packets");
         assert!(
-            described[1].starts_with("headers and control: 72000 B; what does not fit: headers")
+            described[1].starts_with("headers and control: 72000 B; on overflow: return headers")
         );
         assert!(
             described[2].contains("8 packets") && described[2].contains("to 128 B"),
@@ -223,11 +231,14 @@ mod tests {
         limits.queues[7].selective_drop = Some(6000);
         let described = limits.build().unwrap().describe();
         assert!(
-            described[0].ends_with("goes first; all together hold 64 packets"),
+            described[0].ends_with("strict priority; all queues together: 64 packets"),
             "{described:?}"
         );
-        assert!(described[3].contains("8 packets, unscheduled packets dropped beyond 6000 B; "));
+        assert!(described[3].contains("8 packets, drops unscheduled packets above 6000 B; "));
         let marks = crate::Choices::ecn(200, 30).build().unwrap().describe();
-        assert!(marks[1].contains("200 packets, marks on arrival beyond 30 packets"), "{marks:?}");
+        assert!(
+            marks[1].contains("200 packets, ECN marks at enqueue above 30 packets"),
+            "{marks:?}"
+        );
     }
 }

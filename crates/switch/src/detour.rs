@@ -8,7 +8,8 @@
 //! A driver asks three questions about an arriving packet:
 //!
 //! ```
-//! use trimline_packet::testing::{SplitMix, packet};
+//! use trimline_packet::SplitMix;
+//! use trimline_packet::testing::packet;
 //! use trimline_packet::{Packet, Service};
 //! use trimline_switch::detour::{DetourModel, Steps};
 //!
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_marked_data_below_the_limit() {
+    fn only_whole_unscheduled_data_below_the_limit_detours() {
         let opf = DetourModel::opf(8);
         let steps = |switches, detours| Steps { switches, detours, found: 0 };
         let data = unscheduled(Service::Trimmable);
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_the_threshold_is_not_hot() {
+    fn a_queue_at_the_threshold_is_not_hot() {
         let opf = DetourModel::opf(8);
         assert_eq!([7, 8, 9].map(|packets| opf.is_hot(packets, || true)), [false, false, true]);
         let dibs = DetourModel::dibs();
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shorter_of_two_that_are_drawn() {
+    fn a_detour_takes_the_shorter_of_two_drawn_queues() {
         let opf = DetourModel::opf(8);
         let packets = |place: u32| [5, 3, 3, 0][place as usize];
         let choose = |draws| opf.choose(4, packets, &mut Laid(draws));
@@ -363,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_register_holds_after_a_departure() {
+    fn a_register_holds_the_queue_length_of_the_last_departure() {
         assert_eq!(Seen::Now.at_departure(7, 3), None);
         assert_eq!(Seen::LastDeparture.at_departure(7, 3), Some(7));
         assert_eq!(Seen::LastDeparture.at_departure(70_000, 3), Some(u16::MAX));
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_port_may_not_be() {
+    fn a_detour_excludes_ports_to_hosts_inputs_and_dead_links() {
         let with = |change: fn(&mut Target)| {
             let mut target = Target::default();
             change(&mut target);

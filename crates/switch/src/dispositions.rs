@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dropped_packet_is_noted_then_forwarded_or_freed_and_counted_once() {
+    fn every_dropped_packet_is_reported_then_forwarded_or_freed_and_counted_once() {
         let handle = Handle::new;
         let mut drop_list = DropList::new();
         (drop_list.trimmed, drop_list.cut_bytes) = (2, 18_000);

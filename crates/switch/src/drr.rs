@@ -233,7 +233,7 @@ mod tests {
     use crate::testing::{World, packet};
 
     #[test]
-    fn each_gets_half_of_the_bytes_and_keeps_its_own_queue() {
+    fn both_ports_of_a_drr_send_equal_bytes_from_their_own_queues() {
         let droppable = Some(ServiceModel::drop_tail(50));
         let model = DrrModel { main: ServiceModel::paper(8, 9000), droppable };
         let (mut port, mut world) = (Drr::<Port<2>, Port<1>>::default(), World::new());
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_queue_beside_all_packets_are_the_main_ports() {
+    fn a_drr_without_a_droppable_queue_uses_the_main_port() {
         let model = DrrModel { main: ServiceModel::paper(8, 9000), droppable: None };
         let (mut port, mut world) = (Drr::<Port<2>, Port<1>>::default(), World::new());
         let handle = world.packets.add(packet(Service::Droppable, 1564, 0));

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_stops_above_xoff_goes_on_at_xon_and_is_lost_beyond_the_headroom() {
+    fn a_class_pauses_above_xoff_resumes_at_xon_and_drops_beyond_the_headroom() {
         let model = model(3000, 1500);
         let mut ingress = Ingress::default();
         let arrive = |ingress: &mut Ingress| ingress.arrive(2, 1500, 1500, &model);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn headroom_is_two_delays_two_packets_and_a_frame() {
+    fn the_headroom_covers_two_delays_two_packets_and_a_frame() {
         // 10 Gb/s and 1 us carry 1250 B from end to end; 100 Gb/s ten times as much.
         assert_eq!(PauseModel::headroom(2 * 1250, 9064), 20_692);
         assert_eq!(PauseModel::headroom(2 * 12_500, 9064), 43_192);
@@ -134,7 +134,7 @@ mod tests {
     proptest! {
         /// The sender receives exactly its changes of state; classes are independent.
         #[test]
-        fn what_the_sender_was_told_is_what_is_held(
+        fn the_sender_receives_every_change_of_pause_state(
             steps in prop::collection::vec((0usize..8, 1u16..3000, any::<bool>()), 1..300),
             (xoff, xon) in (0u32..20_000, 0u32..20_000),
             above_xoff in 0u32..10_000,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_stops_loses_nothing_and_one_that_does_not_much() {
+    fn only_a_sender_that_ignores_pauses_loses_packets() {
         assert_eq!(two_switches(&model(5 * 1500, 2 * 1500)), (100, 0));
         let (delivered, dropped) = two_switches(&model(u32::MAX, 0));
         assert!(dropped > 50 && delivered as usize + dropped == 100, "{delivered} {dropped}");

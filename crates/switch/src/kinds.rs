@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_cost_what_their_models_need() {
+    fn every_model_gets_the_smallest_port_type() {
         let cap = Cap::of_line(BitRate::from_gbps(10));
         let (target, interval) = (profiles::CODEL_TARGET, profiles::CODEL_INTERVAL);
         for (model, expected) in [

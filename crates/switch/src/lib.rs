@@ -26,7 +26,8 @@
 //! A port for two data packets trims the third one. Its header goes first, because the scheduler is strict:
 //!
 //! ```
-//! use trimline_packet::testing::{Arena, SplitMix, packet};
+//! use trimline_packet::SplitMix;
+//! use trimline_packet::testing::{Arena, packet};
 //! use trimline_packet::{Packets, Service, Time};
 //! use trimline_switch::{DropList, OutputPort, Pool, Port, PortContext, ServiceModel};
 //!

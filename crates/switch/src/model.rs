@@ -2,7 +2,7 @@
 
 mod action;
 mod error;
-mod telling;
+mod notifying;
 mod unreached;
 
 use alloc::vec::Vec;
@@ -113,7 +113,8 @@ impl Limit {
 /// The AQM rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
 ///
 /// ```
-/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::SplitMix;
+/// use trimline_packet::testing::{Arena, packet};
 /// use trimline_packet::{Packet, Packets, Service, Time};
 /// use trimline_switch::{Choices, DropList, Marker, OutputPort, Pool, Port, PortContext};
 ///
@@ -410,7 +411,7 @@ fn may_be_urgent(choices: &QueueChoices) -> bool {
     let only_drops = |action: &Action| match action {
         Action::Drop | Action::Notify => true,
         Action::TrimArriving
-        | Action::TrimByCoin
+        | Action::TrimRandom
         | Action::TrimToSender
         | Action::TrimToBoth
         | Action::Return => false,
@@ -699,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_and_where() {
+    fn errors_name_the_setting_and_its_place() {
         check(
             |choices| choices.queues.truncate(1),
             ModelError::QueueCount { queues: 1, classifier: 2 },
@@ -758,7 +759,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_knows_its_header_queue() {
+    fn a_model_has_the_header_queue_of_its_profile() {
         let cases = [
             (ServiceModel::paper(8, 9000), true, Some(72_000)),
             (ServiceModel::csg_htsim(8, 9000), false, Some(144_000)),
@@ -777,7 +778,7 @@ mod tests {
     }
 
     #[test]
-    fn every_service_has_its_queue() {
+    fn every_service_maps_to_its_queue() {
         let model = ServiceModel::paper(8, 9000);
         let queues = [
             Service::Trimmable,

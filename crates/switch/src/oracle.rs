@@ -224,7 +224,7 @@ impl PlainSwitch {
                 Action::TrimArriving if service == Service::Trimmable => {
                     return self.trim(port, entry);
                 }
-                Action::TrimByCoin if service == Service::Trimmable => {
+                Action::TrimRandom if service == Service::Trimmable => {
                     let tail = self.ports[port].queues[queue].back();
                     let trimmable =
                         tail.is_some_and(|tail| tail.packet.service == Service::Trimmable);
@@ -264,7 +264,7 @@ impl PlainSwitch {
                     return self.drop_list.push((entry, Disposition::Notify));
                 }
                 Action::TrimArriving
-                | Action::TrimByCoin
+                | Action::TrimRandom
                 | Action::TrimToSender
                 | Action::TrimToBoth
                 | Action::Return
@@ -389,7 +389,7 @@ fn any_queue() -> impl Strategy<Value = QueueChoices> {
     let action = prop_oneof![
         1 => Just(Action::Drop),
         2 => Just(Action::TrimArriving),
-        5 => Just(Action::TrimByCoin),
+        5 => Just(Action::TrimRandom),
         1 => Just(Action::TrimToSender),
         1 => Just(Action::TrimToBoth),
         3 => Just(Action::Return),
@@ -585,7 +585,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_port_does_what_a_plain_one_does(
+    fn the_port_agrees_with_the_reference_port(
         choices in any_choices(),
         pool_bytes in 0u64..100_000,
         seed in any::<u32>(),
@@ -602,7 +602,7 @@ proptest! {
 
     /// Eight priorities take the fast path: class and size determine queue and memory.
     #[test]
-    fn eight_priorities_are_plain_and_do_what_plain_queues_do(
+    fn eight_priorities_agree_with_the_reference_port(
         queues in prop::collection::vec((any_limit(), any_limit()), 8),
         weights in prop::collection::vec(1u32..5, MAX_QUEUES),
         is_strict in any::<bool>(),
@@ -611,7 +611,7 @@ proptest! {
         steps in prop::collection::vec(any_step(), 1..160),
     ) {
         let queue = |(whole, header)| {
-            let actions = [Action::TrimByCoin, Action::Return];
+            let actions = [Action::TrimRandom, Action::Return];
             QueueChoices { header, selective_drop, ..QueueChoices::new(whole).overflow(&actions) }
         };
         let scheduler = match is_strict {

@@ -236,14 +236,14 @@ mod tests {
 
     /// A packet that finds exactly the threshold is not marked: 1000 B behind 1000 B.
     #[test]
-    fn the_threshold_itself_is_not_above_the_threshold() {
+    fn a_counter_at_the_threshold_does_not_mark() {
         let found = marked(Clock::Continuous, (3, 1000, 0), Packet::MARK_ECT);
         assert_eq!(found, [3]);
     }
 
     /// Packets without ECN fill the counter too (HULL 2.1: link utilization), and others are marked for it.
     #[test]
-    fn what_knows_no_ecn_counts_and_is_not_marked() {
+    fn packets_without_ecn_count_and_are_not_marked() {
         assert_eq!(marked(Clock::Continuous, (100, 1514, 0), 0), []);
         let (model, mut phantom) = (model(Clock::Continuous), PhantomQueue::new());
         let mut plain = packet(Service::Droppable, 1514, 0);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_already_is_not_newly_marked() {
+    fn a_marked_packet_is_not_marked_again() {
         let both = Packet::MARK_ECT | Packet::MARK_CE;
         assert_eq!(marked(Clock::Continuous, (100, 1514, 0), both), []);
     }
@@ -315,7 +315,7 @@ mod tests {
 
         /// The counter equals the queue of a link of the drain rate, computed over the whole past in parts of a byte.
         #[test]
-        fn the_counter_is_a_slower_link(
+        fn the_counter_equals_the_queue_of_a_slower_link(
             steps in prop::collection::vec((0u64..20_000_000, 64u16..=1538), 1..200),
             bits in 1u64..1_000_000_000,
         ) {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phantom_queue_that_cannot_be_is_refused() {
+    fn an_invalid_phantom_queue_is_refused() {
         check(|_| {}, "right");
         check(
             |settings| settings.drain = GIGABIT,
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_as_long_a_time_on_a_faster_link() {
+    fn a_threshold_scales_with_the_link_rate() {
         let of = |gbps| PhantomSettings::threshold_for(BitRate::from_gbps(gbps)).get();
         assert_eq!([of(1), of(10), of(25), of(400)], [1_000, 1_000, 2_500, 40_000]);
     }
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phantom_queue_is_half_a_cache_line() {
+    fn a_phantom_queue_fits_half_a_cache_line() {
         assert_eq!(size_of::<PhantomQueue>(), 32);
     }
 }

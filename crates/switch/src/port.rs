@@ -22,7 +22,8 @@ use crate::port_context::PortContext;
 /// includes the packet on the wire until the next [`OutputPort::dequeue`], when its last bit has left.
 ///
 /// ```
-/// use trimline_packet::testing::{Arena, SplitMix, packet};
+/// use trimline_packet::SplitMix;
+/// use trimline_packet::testing::{Arena, packet};
 /// use trimline_packet::{Service, Time};
 /// use trimline_switch::{DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel};
 ///
@@ -173,7 +174,7 @@ impl<const Q: usize> Port<Q> {
         self.queues[queue].push(context.packets, packet, bytes);
         self.eligible |= 1 << queue & self.open;
         if choices.pool.is_some() {
-            context.pool.take(bytes);
+            context.pool.reserve(bytes);
         }
     }
 
@@ -262,7 +263,7 @@ impl<const Q: usize> Port<Q> {
         for action in context.model.queues[queue].overflow {
             match action {
                 Action::TrimArriving if is_trimmable => return self.trim(packet, context),
-                Action::TrimByCoin if is_trimmable => {
+                Action::TrimRandom if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
                     if !self.is_tail_trimmable(queue, context.packets)
                         || !context.rng.coin()
@@ -282,7 +283,7 @@ impl<const Q: usize> Port<Q> {
                     return self.enqueue_slowly(packet, context);
                 }
                 Action::TrimArriving
-                | Action::TrimByCoin
+                | Action::TrimRandom
                 | Action::TrimToSender
                 | Action::TrimToBoth
                 | Action::Drop
@@ -344,7 +345,7 @@ impl<const Q: usize> Port<Q> {
         let mut tails = list.split_after(context.packets, last);
         list.release(freed.packets, freed.bytes);
         if model.queues[queue].pool.is_some() {
-            context.pool.give(freed.bytes);
+            context.pool.release(freed.bytes);
         }
         self.push(queue, packet, bytes, context);
 
@@ -522,7 +523,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
             }
             self.queues[0].push(packets, packet, bytes);
             self.eligible |= 1 & self.open;
-            pool.take(bytes);
+            pool.reserve(bytes);
         }
         fits
     }
@@ -567,7 +568,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     #[inline]
     fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
         if model.queues[usize::from(self.wire_queue)].pool.is_some() {
-            pool.give(self.wire_bytes);
+            pool.release(self.wire_bytes);
         }
         self.release_wire();
     }
@@ -666,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_port_takes_its_share_of_the_pool() {
+    fn a_lone_port_takes_alpha_over_one_plus_alpha_of_the_pool() {
         // The fixed point: held = alpha x free, so held = alpha / (1 + alpha) of the pool.
         assert_eq!(admitted(Alpha::from_fraction(1, 1)), 50);
         assert_eq!(admitted(Alpha::from_fraction(1, 4)), 20);
@@ -742,7 +743,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_counts_what_it_says_when_it_says() {
+    fn a_threshold_counts_its_unit_at_enqueue_or_dequeue() {
         use crate::model::{MarkAt::*, Unit::*};
         let mark = |unit, above, count_self, at| Marker::Threshold { unit, above, count_self, at };
         assert_eq!(marks(mark(Packets, 7, false, Enqueue), &[]), [0b11_0000_0000; 2]);

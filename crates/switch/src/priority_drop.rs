@@ -338,7 +338,7 @@ mod tests {
 
     /// A packet that would not fit even after all evictions evicts none.
     #[test]
-    fn nobody_is_evicted_for_nothing() {
+    fn a_packet_that_does_not_fit_evicts_no_packet() {
         let (model, mut world) = (ServiceModel::pfabric(3000), World::new());
         let mut port = PriorityDrop::<1>::default();
         let mut data = |rank, bytes| {
@@ -473,7 +473,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn the_port_does_what_sorting_does(
+        fn the_port_agrees_with_a_sorted_reference(
             steps in prop::collection::vec(any_step(), 1..200),
             bytes in 1000u32..20_000,
             notified in 64u32..1000,

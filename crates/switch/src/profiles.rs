@@ -93,7 +93,7 @@ impl Choices {
         let header = QueueChoices::new(Limit::bytes(memory(packets, payload_bytes)));
         Choices::ndp(
             header.overflow(&[Action::Return]),
-            QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimByCoin]),
+            QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimRandom]),
             headers_to_data(PAPER_RATIO),
         )
     }
@@ -104,7 +104,7 @@ impl Choices {
         let limit = Limit::bytes(memory(packets, payload_bytes));
         Choices::ndp(
             QueueChoices::new(limit).overflow(&[Action::Return]),
-            QueueChoices::new(limit).overflow(&[Action::TrimByCoin]),
+            QueueChoices::new(limit).overflow(&[Action::TrimRandom]),
             headers_to_data(PAPER_RATIO),
         )
     }
@@ -115,7 +115,7 @@ impl Choices {
         let bytes = memory(packets, payload_bytes);
         Choices::ndp(
             QueueChoices::new(Limit::bytes(memory(2 * packets, payload_bytes))),
-            QueueChoices::new(Limit::bytes(bytes)).overflow(&[Action::TrimByCoin]),
+            QueueChoices::new(Limit::bytes(bytes)).overflow(&[Action::TrimRandom]),
             headers_to_data(CSG_RATIO),
         )
     }
@@ -328,7 +328,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "cut-payload",
-        about: "Cut Payload: one queue in order of arrival that trims what does not fit.",
+        about: "Cut Payload: one FIFO queue that trims packets on overflow.",
         packets: 8,
         is_sized: true,
         marks: false,
@@ -336,7 +336,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "drop-tail",
-        about: "One queue in order of arrival that drops what does not fit.",
+        about: "One FIFO queue that drops packets on overflow.",
         packets: 200,
         is_sized: true,
         marks: false,
@@ -352,7 +352,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "qos",
-        about: "A drop-tail queue for each class of flows; the highest class that waits goes first.",
+        about: "A drop-tail queue for each class of flows, with strict priority.",
         packets: 200,
         is_sized: true,
         marks: false,
@@ -401,7 +401,7 @@ pub static ALL: [Profile; COUNT] = [
     },
     Profile {
         name: "pfabric",
-        about: "A small queue: the most urgent packet goes first, the least urgent is dropped (pFabric).",
+        about: "A small queue: the most urgent packet is sent first, the least urgent is dropped (pFabric).",
         packets: 43,
         is_sized: true,
         marks: false,
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn priorities_have_queues_of_their_own_and_control_is_with_the_most_urgent() {
+    fn priorities_have_their_own_queues_and_control_has_the_highest() {
         let model = ServiceModel::priorities(8, 1500);
         let data = |priority| model.queue_of(ServiceClass::new(Service::Droppable, priority));
         assert_eq!([7, 6, 1, 0].map(data), [0, 1, 6, 7]);
@@ -511,7 +511,7 @@ mod tests {
 
     /// FastLane 3.3: 3.2 KB of a port of 128 KB, 100 Mb/s of a link of 10 Gb/s.
     #[test]
-    fn notifications_have_a_fortieth_of_the_memory_and_a_hundredth_of_the_link() {
+    fn notifications_get_a_fortieth_of_the_memory_and_a_hundredth_of_the_link() {
         assert_eq!(notification_bytes(128_000), 3_200);
         assert_eq!(notification_bytes(100), 64, "at least one");
         let cap = Cap::of_line(BitRate::from_gbps(10));
@@ -535,7 +535,7 @@ mod tests {
 
     /// The profiles' weights and memory agree with the table in spec/deviations.toml.
     #[test]
-    fn profiles_differ_where_the_table_says() {
+    fn profiles_differ_as_documented() {
         let weights = |choices: Choices| match choices.scheduler {
             Scheduler::WeightedRoundRobin { weights } => Some((weights[0], weights[1])),
             _ => None,

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_paused_from_outside_does_not_send() {
+    fn a_paused_queue_does_not_send() {
         let (model, mut link) = (model(true), Link::<RateLimited<Port<2>>>::new());
         link.port.pause(FIRST);
         link.arrive(&model, us(0), Service::Notification, 64);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cap_it_is_the_port_inside() {
+    fn a_rate_limited_port_without_a_cap_equals_the_inner_port() {
         let model = ServiceModel::paper(8, 9000);
         let (mut rate_limited, mut plain) =
             (Link::<RateLimited<Port<2>>>::new(), Link::<Port<2>>::new());
@@ -392,7 +392,7 @@ mod tests {
 
         /// FastLane 3.3.1: a port with a work-conserving cap is idle only when no packet waits.
         #[test]
-        fn what_conserves_work_leaves_no_time_unused(
+        fn a_work_conserving_cap_leaves_the_link_no_idle_time(
             steps in prop::collection::vec(any_arrival(), 1..200),
         ) {
             let (model, mut link) = (model(true), Link::<RateLimited<Port<2>>>::new());

@@ -9,7 +9,7 @@ mod detours;
 mod vectors;
 
 #[test]
-fn every_vector_holds_and_every_claim_has_one() {
+fn every_vector_holds_and_every_claim_has_a_vector() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     match vectors::run_all(&root) {
         Ok(covered) => assert!(covered.runs >= 2 * covered.vectors && covered.claims > 0),
@@ -18,7 +18,7 @@ fn every_vector_holds_and_every_claim_has_one() {
 }
 
 #[test]
-fn every_vector_of_detour_holds() {
+fn every_detour_vector_holds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     match detours::run_all(&root) {
         Ok(vectors) => assert!(vectors >= 20, "{vectors}"),

@@ -399,18 +399,18 @@ mod tests {
     }
 
     #[test]
-    fn the_ideal_is_that_of_the_receivers_link() {
+    fn the_ideal_goodput_follows_from_the_receivers_link() {
         // One byte in a microsecond: a request over two links, a packet over the first, three answers over the second.
         assert_eq!(setting().ideal(), Duration::from_micros(2 * 72 + 1564 + 3 * 2 * 1564));
     }
 
     #[test]
-    fn a_fair_share_is_half_of_the_port_without_headers() {
+    fn a_fair_share_is_half_of_the_payload_rate_of_the_port() {
         assert_eq!(setting().fair_share().round(), (4e6 * 1548.0 / 1618.0f64).round());
     }
 
     #[test]
-    fn the_switch_has_a_queue_for_tcp_where_it_is_asked_for() {
+    fn the_switch_has_a_queue_for_tcp_if_requested() {
         let has = |setting: &Setting| setting.switch().contains("droppable_queue = 7");
         assert!(has(&setting()));
         assert!(!has(&Setting { tcp_queue: None, ..setting() }));

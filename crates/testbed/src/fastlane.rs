@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_switch_has_the_cap_and_a_second_what_it_brings() {
+    fn the_switch_configuration_has_the_notification_cap() {
         let setting = Setting {
             rate: BitRate::from_bps(50_000_000),
             delay: TimeDelta::from_us(250),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_accounted_for_is_seen() {
+    fn unaccounted_notifications_are_reported() {
         let told = |notifications, truncated| Told { notifications, truncated, max_in_a_second: 3 };
         let sound = Measured::sound(vec![told(10, 10), told(20, 20)]);
         let of = |one: &Measured| [one.unnotified_data(), one.unaccounted(), one.miscounted()];

@@ -137,7 +137,7 @@ mod tests {
     use crate::fastlane::Told;
 
     #[test]
-    fn flows_fill_the_port_for_seconds_and_the_cap_follows_the_rate() {
+    fn flows_last_for_seconds_and_the_cap_scales_with_the_rate() {
         let options = Options {
             rate: BitRate::from_bps(200_000_000),
             delay: TimeDelta::from_us(250),

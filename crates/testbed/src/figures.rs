@@ -534,7 +534,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_distribution_keeps_the_mean_and_the_rare() {
+    fn a_reduced_distribution_keeps_the_mean_and_the_tail() {
         // One gap in a thousand is a hundred times longer.
         let mut gaps: Vec<f64> =
             (0..10_000).map(|n| if n % 1000 == 0 { 1250.0 } else { 12.5 }).collect();

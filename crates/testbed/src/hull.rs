@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_switch_has_what_marks() {
+    fn the_switch_configuration_has_its_marker() {
         check(Marker::None, "profile = \"drop-tail\"\npackets = 7\n");
         check(Marker::Queue { packets: 3 }, "profile = \"ecn\"\npackets = 7\necn_threshold = 3");
         let drain = BitRate::from_bps(7_600_000);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_is_what_came_in_the_interval() {
+    fn latencies_are_counted_within_the_measured_interval() {
         let waits = |values: &[u64]| {
             let mut waits = Waits::new_with_bounds(1, 1_000_000, 3).unwrap();
             values.iter().for_each(|&value| waits.saturating_record(value));

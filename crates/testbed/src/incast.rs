@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ideal_is_that_of_the_last_link() {
+    fn the_ideal_time_follows_from_the_last_link() {
         let rate = BitRate::from_bps(8_000_000);
         let us = |bytes: u64| Duration::from_micros(bytes);
         // One far server: its request over four links, its packet over all four.

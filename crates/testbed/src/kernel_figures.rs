@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_behind_its_word() {
+    fn a_number_is_read_after_its_word() {
         let said = "3 answered\nus: median 24.5, 90 % 31.0\n";
         assert_eq!(number_behind(said, "median").unwrap(), 24.5);
         let error = number_behind(said, "mean").unwrap_err().to_string();

@@ -568,7 +568,7 @@ mod tests {
 
     /// A lost frame or an absent server ends the wait.
     #[test]
-    fn a_server_that_says_nothing_is_given_up() {
+    fn a_silent_server_is_given_up() {
         let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
         for polls in [true, false] {
             for is_ready in [false, true] {

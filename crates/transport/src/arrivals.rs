@@ -130,7 +130,7 @@ mod tests {
     proptest! {
         /// A set of numbers agrees, also where the sequence space wraps.
         #[test]
-        fn arrivals_are_a_set(
+        fn received_sequences_agree_with_a_set(
             first in prop_oneof![Just(0u32), Just(u32::MAX - 300), any::<u32>()],
             steps in prop::collection::vec(prop_oneof![8 => 0u32..70, 1 => 0u32..900], 1..400),
         ) {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_right_behind_the_ring_makes_it_grow() {
+    fn a_packet_just_beyond_the_ring_makes_it_grow() {
         for edge in [64, 128, 1024] {
             let mut arrivals = Arrivals::default();
             arrivals.insert(edge - 1);

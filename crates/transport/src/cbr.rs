@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_at_the_rate_on_the_paths_in_turn_whatever_happens() {
+    fn cbr_sends_at_its_rate_on_paths_in_turn_without_reacting_to_losses() {
         let (mut endpoint, mut slots) = host(1);
         endpoint.handle_command(Time::ZERO, open(0, None, 3), &mut slots);
         let packets = sent(&mut endpoint, Time::from_ps(7_251_200 * 6));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_before_its_time_gives_nothing_and_a_busy_nic_is_not_made_up_for() {
+    fn an_early_poll_sends_nothing_and_a_busy_nic_delays_no_later_packet() {
         let (mut endpoint, mut slots) = host(1);
         endpoint.handle_command(Time::ZERO, open(0, None, 1), &mut slots);
         let gap = 7_251_200;
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_share_a_host_in_the_order_of_their_times() {
+    fn connections_of_a_host_send_in_order_of_their_times() {
         let (mut endpoint, mut slots) = host(1);
         endpoint.handle_command(Time::ZERO, open(0, None, 1), &mut slots);
         assert!(endpoint.poll_transmit(Time::ZERO, Allowed::ALL).is_some());
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_message_goes_at_the_rate_behind_what_was_sent() {
+    fn a_further_message_continues_at_the_rate() {
         let (mut endpoint, mut slots) = host(1);
         endpoint.handle_command(Time::ZERO, open(0, Some(10_000), 1), &mut slots);
         endpoint.handle_command(Time::ZERO, open(1, None, 1), &mut slots);
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_counts_whole_packets_and_headers_apart() {
+    fn a_receiver_counts_whole_packets_and_headers_separately() {
         let (mut sender, mut slots) = host(1);
         sender.handle_command(Time::ZERO, open(0, Some(20_000), 1), &mut slots);
         let packets = sent(&mut sender, Time::NEVER);
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_says_when_all_has_arrived_in_any_order() {
+    fn a_receiver_reports_a_complete_flow_in_any_order() {
         let (mut sender, mut slots) = host(1);
         sender.handle_command(Time::ZERO, open(0, Some(20_000), 1), &mut slots);
         let packets = sent(&mut sender, Time::NEVER);

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_are_the_papers() {
+    fn the_default_parameters_match_the_paper() {
         let us = TimeDelta::from_us;
         let config = config();
         assert_eq!(

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_of_a_slot_is_that_of_its_item() {
+    fn a_slot_uses_the_memory_of_its_item() {
         let items = [[0u64; 5]; 3];
         let memory = Memory::of(&items);
         assert_eq!(memory.all(), (items.as_ptr().cast(), 120));

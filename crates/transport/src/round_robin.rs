@@ -102,7 +102,7 @@ mod tests {
     proptest! {
         /// A deque that is rotated and searched agrees with the ring.
         #[test]
-        fn a_ring_is_a_rotated_deque(steps in prop::collection::vec((0u32..12, 0u8..3), 0..200)) {
+        fn a_round_robin_ring_agrees_with_a_rotated_deque(steps in prop::collection::vec((0u32..12, 0u8..3), 0..200)) {
             let mut table = vec![Links::OUTSIDE; 12];
             let mut ring = RoundRobin::EMPTY;
             let mut deque = VecDeque::new();

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_against_the_order_is_refused() {
+    fn a_dependency_against_the_order_is_refused() {
         let manifest = "[dependencies]\ntrimline-packet.workspace = true\nserde = \"1\"\n";
         assert_eq!(check("switch", manifest), Ok(Vec::new()));
         let of_linux = manifest.replace("[", "[target.'cfg(unix)'.").replace("packet", "sim");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_place_is_named() {
+    fn a_crate_missing_from_the_order_is_named() {
         assert!(check("common", "").unwrap()[0].contains("what it may know"));
         assert!(check("sim", "[").unwrap_err().starts_with("crates/sim/Cargo.toml: "));
     }

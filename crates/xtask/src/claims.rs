@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_citation_is_ndp_and_names_of_claims() {
+    fn a_citation_is_a_prefix_and_names_of_claims() {
         let check = |line: &str, expected: &[&str]| assert_eq!(cited(line), expected, "{line}");
         check("// NDP 3.2-k: first what was lost", &["3.2-k"]);
         check("    /// NDP 3.2-k, 3.2.1-a.", &["3.2-k", "3.2.1-a"]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn citations_of_code_and_of_tests_are_told_apart() {
+    fn citations_in_code_and_in_tests_are_distinguished() {
         let text = "\
 // NDP 3.2-a: code
 fn a() {}

@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_that_holds() {
+    fn a_correct_detour_vector_passes() {
         // Ports 3 and 4 are both empty: the first draw decides.
         let detoured = "packet 0 2 marked count=1\nexpect 4\ndetoured 2 1\n";
         check(&format!("length 2 4\ndraw 1 0 of 2\n{detoured}"), Ok(()));
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn another_port_fails() {
+    fn a_packet_at_another_port_fails() {
         check("packet 0 2 marked\nexpect 3\n", Err("v:7: expected port 3, not 2"));
         check("expect 3\n", Err("v:6: no packet came"));
         let unexpected = "a packet left by port 2, which the vector does not expect";
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_must_be_those_that_are_laid_out() {
+    fn draws_must_match_the_vector() {
         let check =
             |lines: &str, expected: &str| check(&format!("length 2 4\n{lines}"), Err(expected));
         let packet = "packet 0 2 marked\n";
@@ -534,13 +534,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_wrong_fail() {
+    fn wrong_numbers_fail() {
         check("length 2 4\nseen 2 3\n", Err("v:7: port 2 is seen to hold 4, not 3"));
         check("detoured 2 1\n", Err("v:6: 0 were detoured from port 2, not 1"));
     }
 
     #[test]
-    fn what_cannot_be_read_names_its_line() {
+    fn an_unreadable_line_is_named() {
         check("jump 2\n", Err("v:6: expected a command, not \"jump 2\""));
         check("length 8 1\n", Err("v:6: expected a port below 8, not 8"));
         let late = "v:7: ports stands before everything that happens";

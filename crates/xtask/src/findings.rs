@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_explains_a_finding_may_change() {
+    fn the_explanation_of_a_finding_may_change() {
         let after = BEFORE.replace("source = \"s\"", "source = \"t\"\ncause = \"c\"\npaper = 3");
         assert_eq!(check(&locked(BEFORE).text(), &files(&after)), [""; 0]);
         assert_eq!(check(&locked(BEFORE).text(), &files(&BEFORE.replace("= 2", "= 2.0"))), [""; 0]);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_comparisons_whose_one_bound_is_zero() {
+    fn a_sign_is_a_comparison_whose_only_bound_is_zero() {
         let of = |bounds: &str| {
             let text = BEFORE.replace("lo = 1\nhi = 2\n", bounds);
             counted(&files(&text))["p"]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use trimline_packet::{Packet, Service};
+use trimline_packet::{Packet, Service, SplitMix};
 use trimline_switch::Port;
 
 use crate::frames::GENERATED;
@@ -23,22 +23,6 @@ const SETS: [(&str, &str, u64); 6] = [
 
 const ARRIVALS: usize = 120;
 
-/// SplitMix64: a stream of numbers from a seed.
-struct Stream(u64);
-
-impl Stream {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
-    }
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 /// Returns the seed of a vector's stream: FNV-1a over everything that identifies it, so that different sets have
 /// different draws.
 fn start(profile: &str, settings: &str, seed: u64) -> u64 {
@@ -55,22 +39,23 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 /// Returns the text of a vector: random arrivals, then service until nothing waits.
 pub(crate) fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> {
     let jumbo = settings.contains("payload=9000");
-    let mut stream = Stream(start(profile, settings, seed));
+    let mut stream = SplitMix(start(profile, settings, seed));
     let mut head = format!(
         "# claim: all\n# origin: the Rust reference, seed {seed}: cargo xtask vectors --generate\n\
          # profiles: {profile}\nconfig {settings}\n"
     );
     for index in 0..ARRIVALS {
-        let from = stream.below(PORTS as u64);
+        let from = stream.modulo(PORTS as u64);
         // Most packets go to two ports, so that queues fill.
-        let to = if stream.below(8) < 7 { 1 + stream.below(2) } else { stream.below(PORTS as u64) };
-        let size = match stream.below(6) {
-            0 => 64 + stream.below(70),
-            1 => 64 + stream.below(if jumbo { 9000 } else { 1436 }),
+        let to =
+            if stream.modulo(8) < 7 { 1 + stream.modulo(2) } else { stream.modulo(PORTS as u64) };
+        let size = match stream.modulo(6) {
+            0 => 64 + stream.modulo(70),
+            1 => 64 + stream.modulo(if jumbo { 9000 } else { 1436 }),
             _ if jumbo => 9064,
             _ => 1500,
         };
-        let kind = match stream.below(20) {
+        let kind = match stream.modulo(20) {
             0 => "ack",
             1 => "nack",
             2 => "pull",
@@ -113,11 +98,11 @@ pub(crate) fn generate(profile: &str, settings: &str, seed: u64) -> Result<Strin
     let mut body = String::new();
     let mut arrivals = all.iter();
     loop {
-        if stream.below(5) < 3 {
+        if stream.modulo(5) < 3 {
             let Some(name) = arrivals.next() else { break };
             let packet = names.iter().find(|(known, _)| known == name).expect("named").1;
             // Some arrive as another switch left them.
-            let (name, packet) = match (packet.service.service(), stream.below(16)) {
+            let (name, packet) = match (packet.service.service(), stream.modulo(16)) {
                 (Service::Trimmable, 0 | 1) => {
                     let trimmed = format!("h{}", &name[1..]);
                     let packet =
@@ -134,7 +119,7 @@ pub(crate) fn generate(profile: &str, settings: &str, seed: u64) -> Result<Strin
                     _,
                 ) => (name.clone(), packet),
             };
-            let coin = stream.below(2) == 1;
+            let coin = stream.modulo(2) == 1;
             let drawn = harness.coins.drawn;
             harness.coins.laid_out.push_back(coin);
             harness.arrive(packet)?;
@@ -145,7 +130,7 @@ pub(crate) fn generate(profile: &str, settings: &str, seed: u64) -> Result<Strin
             }
             let _ = writeln!(body, "packet {} {name}", packet.destination.index());
         } else {
-            serve(&mut harness, stream.below(PORTS as u64) as usize, &called, &mut body)?;
+            serve(&mut harness, stream.modulo(PORTS as u64) as usize, &called, &mut body)?;
         }
     }
     for name in ["trimmed", "cut_bytes", "dropped", "returned", "coins"] {
@@ -233,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_fnv_1a() {
+    fn the_seed_hash_is_fnv_1a() {
         // Values that the authors publish.
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
@@ -241,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_that_differ_anywhere_draw_other_packets() {
+    fn vector_sets_with_other_settings_draw_other_packets() {
         let packets = |profile, settings, seed| {
             let text = generate(profile, settings, seed).expect("a vector");
             let lines = text.lines().filter(|line| line.starts_with("define "));

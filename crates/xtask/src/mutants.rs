@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_stands_once() {
+    fn the_text_that_a_mutant_replaces_occurs_once() {
         assert_eq!(replaced("a b c", &mutant("b", "d")).unwrap(), "a d c");
         assert!(
             replaced("a b c", &mutant("d", "e")).unwrap_err().contains("does not stand in a.rs")
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mutant_can_be_made() {
+    fn every_mutant_applies_to_the_sources() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         if let Err(findings) = check(&root) {
             panic!("{}", findings.join("\n"));

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_names_file_line_and_what_to_write_instead() {
+    fn a_tidy_finding_names_file_line_and_replacement() {
         let text = ["fn a() {}", concat!("fn b() { todo", "!() }")].join("\n");
         let found = check("crates/sim/src/a.rs", &text);
         assert_eq!(found.len(), 1);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_for_metrics_and_above() {
+    fn floats_are_refused_below_metrics() {
         let text = "let share: f64 = 0.5;";
         finds("crates/switch/src/a.rs", text, 1);
         finds("crates/sim/src/engine/a.rs", text, 1);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn hash_maps_are_for_the_stack() {
+    fn hash_maps_are_refused_below_the_simulator() {
         finds("crates/transport/src/a.rs", "use std::collections::HashMap;", 1);
         finds("crates/sim/src/a.rs", "use std::collections::HashMap;", 0);
     }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_found_anywhere() {
+    fn machine_paths_are_refused_anywhere() {
         finds("README.md", concat!("see /wo", "rk/main"), 1);
         finds("Makefile", concat!("OUT := /t", "mp/out"), 1);
         finds("README.md", concat!("a frame", "wo", "rk/thing"), 0);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_name_files_that_exist() {
+    fn documents_that_name_missing_files_are_refused() {
         let text = "See `crates/sim/src/old.rs`, crates/sim/src/new.rs and crates/sim.";
         let absent = |path| absent(path, text, |named| named.ends_with("new.rs"));
         assert_eq!(absent("docs/a.md"), ["docs/a.md:1: crates/sim/src/old.rs: no such file"]);
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_written_in_one_way() {
+    fn module_files_have_one_style() {
         finds("crates/sim/src/engine/mod.rs", "", 1);
         finds("crates/sim/src/engine.rs", "", 0);
         finds("crates/transport/tests/world/mod.rs", "", 0);
     }
 
     #[test]
-    fn long_files_are_split() {
+    fn long_files_are_refused() {
         finds("crates/sim/src/a.rs", &"\n".repeat(LONGEST), 0);
         finds("crates/sim/src/a.rs", &"\n".repeat(LONGEST + 1), 1);
         finds("rtl/src/a.sv", &"\n".repeat(LONGEST + 1), 1);

@@ -721,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_that_holds() {
+    fn a_correct_switch_vector_passes() {
         check("packet 2 d1\nserve 2 2\nexpect 2 d1\ncount 2.data_bytes 0\n", Ok(2));
     }
 
@@ -736,13 +736,13 @@ mod tests {
     }
 
     #[test]
-    fn another_packet_fails() {
+    fn a_wrong_packet_fails() {
         check("packet 2 d1\nserve 2\nexpect 2 d2\n", Err("v:9: expected d2 at port 2, not d1"));
         check("packet 2 d1\nserve 2\nexpect 2 h1\n", Err("v:9: expected h1 at port 2, not d1"));
     }
 
     #[test]
-    fn coins_must_match_the_draws() {
+    fn coins_of_a_vector_must_match_the_draws() {
         let full = "packet 2 d1..d3\n";
         check(full, Err("v:7: a coin was drawn"));
         check(&format!("coin 0 1\n{full}"), Err("v:8: 1 coins were not drawn"));
@@ -750,13 +750,13 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_wrong_fails() {
+    fn a_wrong_count_fails() {
         check("packet 2 d1\ncount 2.data_packets 2\n", Err("v:8: 2.data_packets is 1, not 2"));
         check("count luck 7\n", Err("v:7: nothing is counted as luck"));
     }
 
     #[test]
-    fn what_cannot_be_read_names_its_line() {
+    fn an_unreadable_line_is_named() {
         check("jump 2\n", Err("v:7: expected a command, not \"jump 2\""));
         check("define d9 data size=10 from=1\n", Err("v:7: a Data packet needs to="));
         check("define d1 ack from=1 to=2\n", Err("v:7: packet d1 is defined twice"));

@@ -106,7 +106,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_key_file_is_its_owners_alone() {
+    fn only_its_owner_can_read_a_key_file() {
         let name = format!("trimline-key-{}", std::process::id());
         let file = std::env::temp_dir().join(name);
         let _ = fs::remove_file(&file);

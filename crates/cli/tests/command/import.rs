@@ -42,7 +42,7 @@ fn a_permutation_of_htsim_runs_unchanged() {
 }
 
 #[test]
-fn a_topology_of_htsim_takes_the_place_of_the_fat_tree() {
+fn a_topology_of_htsim_replaces_the_fat_tree() {
     let folder = Scratch::new("topology");
     fs::write(folder.join("perm.cm"), permutation(32)).unwrap();
     let topology = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\n\
@@ -97,7 +97,7 @@ fn a_flow_of_size_0_sends_until_the_end() {
 }
 
 #[test]
-fn a_mistake_in_a_connection_matrix_names_its_line() {
+fn an_error_in_a_connection_matrix_names_its_line() {
     let folder = Scratch::new("import-mistake");
     fs::write(folder.join("a.cm"), permutation(16).replace("3->8", "3->16")).unwrap();
     let output = folder.trimline(&["run", "a.cm"]);
@@ -108,7 +108,7 @@ fn a_mistake_in_a_connection_matrix_names_its_line() {
 }
 
 #[test]
-fn flows_of_hpcc_run_as_they_are() {
+fn flows_of_hpcc_run_unchanged() {
     let folder = Scratch::new("hpcc");
     fs::write(folder.join("flow.txt"), "2\n0 1 3 100 20000 0.00001\n1 0 3 100 9000 2e-05\n")
         .unwrap();
@@ -131,7 +131,7 @@ fn flows_of_hpcc_run_as_they_are() {
 }
 
 #[test]
-fn formats_lists_every_distribution() {
+fn the_formats_command_lists_every_distribution() {
     let output = Scratch::new("formats").trimline(&["formats"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for name in ["web-search", "homa-w5", "dcpim-imc10", "web-ndp-paper"] {
@@ -215,7 +215,7 @@ fn a_receiver_pulls_flows_with_a_lower_priority_number_first() {
 }
 
 #[test]
-fn what_of_a_matrix_is_not_simulated_is_said_in_one_sentence() {
+fn ignored_parts_of_a_connection_matrix_are_warned_of_once() {
     let many: String =
         (1..6).map(|host| format!("{host}->0 start 0 size 9 prio {host}\n")).collect();
     for (name, text, described) in [
@@ -252,7 +252,7 @@ fn what_of_a_matrix_is_not_simulated_is_said_in_one_sentence() {
 }
 
 #[test]
-fn a_topology_with_bundles_runs_and_a_mistake_in_one_is_named_without_toml() {
+fn a_topology_with_bundles_runs_and_its_errors_show_no_toml() {
     let folder = Scratch::new("bundles");
     let topology = "Nodes 8\nTiers 3\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\n\
         Downlink_Latency_ns 1000\n\nTier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\n\

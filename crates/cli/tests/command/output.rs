@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::scratch::{INCAST, Scratch, said, succeeded};
 
 #[test]
-fn two_commands_do_not_mix_in_one_folder() {
+fn two_commands_do_not_write_into_one_folder() {
     let scratch = Scratch::new("two-commands");
     let endless = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
                    permutation = {}\nsize = \"long-lived\"\n";
@@ -26,7 +26,7 @@ fn two_commands_do_not_mix_in_one_folder() {
 }
 
 #[test]
-fn a_result_of_other_settings_is_replaced_and_that_is_said() {
+fn a_result_of_other_settings_is_replaced_with_a_notice() {
     let scratch = Scratch::new("replaced");
     scratch.write("incast.toml", INCAST);
     let run = |settings: &[&str]| {
@@ -41,7 +41,7 @@ fn a_result_of_other_settings_is_replaced_and_that_is_said() {
 }
 
 #[test]
-fn where_results_go_is_checked_before_anything_runs() {
+fn the_output_folder_is_checked_before_a_run() {
     let scratch = Scratch::new("out-first");
     let long = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
                 permutation = {}\nsize = \"long-lived\"\n";
@@ -62,7 +62,7 @@ fn where_results_go_is_checked_before_anything_runs() {
 }
 
 #[test]
-fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
+fn a_result_in_a_linked_folder_goes_to_its_target() {
     let scratch = Scratch::new("links");
     scratch.write("incast.toml", INCAST);
     fs::create_dir(scratch.0.join("real")).unwrap();
@@ -84,7 +84,7 @@ fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
 
 /// A reader that has gone away is no error.
 #[test]
-fn standard_output_that_takes_nothing_is_said() {
+fn a_full_standard_output_is_reported() {
     let scratch = Scratch::new("full");
     scratch.write("incast.toml", INCAST);
     scratch.write("stats.json", "{ \"frames\": 3 }");

@@ -55,7 +55,7 @@ fn runs(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_quick_tier_is_some_of_the_full_one() {
+fn the_quick_tier_is_a_subset_of_the_full_one() {
     let folder = scratch("quick", EXPECTED);
     let quick = reproduce(&folder, &["--quick", "--json"]);
     // One of its findings does not hold.
@@ -84,7 +84,7 @@ fn the_quick_tier_is_some_of_the_full_one() {
 }
 
 #[test]
-fn the_table_says_what_was_not_judged() {
+fn the_verdict_table_names_findings_that_were_not_judged() {
     let folder = scratch("not-judged", &EXPECTED.replace("hi = 1.0", "hi = 9999.0"));
     let output = reproduce(&folder, &["--quick", "-v"]);
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -98,7 +98,7 @@ fn the_table_says_what_was_not_judged() {
 }
 
 #[test]
-fn a_choice_that_chooses_nothing_is_a_mistake_before_anything_runs() {
+fn an_empty_choice_of_runs_is_refused_before_a_run() {
     let folder = scratch("mistake-quick", &EXPECTED.replace("[1, 8]", "[1, 9]"));
     let output = reproduce(&folder, &["--quick"]);
     assert_eq!(output.status.code(), Some(2));
@@ -113,7 +113,7 @@ fn verdicts(folder: &Path) -> Value {
 }
 
 #[test]
-fn series_are_run_one_after_the_other_and_judged_together() {
+fn series_run_by_separate_commands_are_judged_together() {
     let folder = scratch("series", EXPECTED);
     let (series, out) = (|name| ["--series", name], folder.join("out"));
     assert_eq!(reproduce(&folder, &series("paper")).status.code(), Some(1));
@@ -153,7 +153,7 @@ fn series_are_run_one_after_the_other_and_judged_together() {
 
 /// Other scenarios or seeds would not make them again.
 #[test]
-fn results_of_other_series_are_not_lost() {
+fn results_of_other_series_are_not_overwritten() {
     let folder = scratch("lost", EXPECTED);
     let (scenario, out) = (folder.join("experiments/a/tiny/scenario.toml"), folder.join("out"));
     assert_eq!(reproduce(&folder, &["--series", "paper"]).status.code(), Some(1));

@@ -90,7 +90,7 @@ fn counters_of_a_server_are_read_at_a_socket() {
 
 /// A message of 3 MB takes 5 s at this rate, and its first answer longer than the dead-peer timeout of two seconds.
 #[test]
-fn a_server_that_is_heard_is_waited_for() {
+fn a_slow_server_that_still_acknowledges_is_waited_for() {
     let place = Place::new("heard");
     let serve = ["rpc", "serve", "--udp", "-a", "127.0.51.1", "--seconds", "60"];
     let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
@@ -113,7 +113,7 @@ fn a_server_that_is_heard_is_waited_for() {
 }
 
 #[test]
-fn both_ends_of_a_transfer_say_how_far_it_is() {
+fn both_ends_of_a_transfer_report_progress() {
     let place = Place::new("interval");
     let listen = ["cat", "listen", "--udp", "-a", "127.0.52.2", "--interval", "1", "--log", "json"];
     let mut listener =
@@ -141,7 +141,7 @@ fn both_ends_of_a_transfer_say_how_far_it_is() {
 
 /// A switch reports its ports' events, reloads its configuration, and drains on SIGTERM.
 #[test]
-fn a_switch_is_watched_changed_and_stopped() {
+fn a_running_switch_is_monitored_reconfigured_and_stopped() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(2), 1500)) else { return };
     let place = Place::new("switch");
     let (file, socket) = (place.0.join("switch.toml"), place.0.join("counters"));

@@ -69,7 +69,7 @@ fn swept(bounds: &str, runs: &[(&str, &str, &str, u64)]) -> Verdict {
 }
 
 #[test]
-fn places_of_a_sweep_are_selected() {
+fn points_of_a_sweep_are_selected() {
     let runs = [("ndp", "1", "6pkt", 10), ("ndp", "15", "6pkt", 20), ("ndp", "30", "8pkt", 40)];
     let ours = |bounds: &str| swept(&format!("hi = 99.0\n{bounds}"), &runs).ours;
     assert_eq!(ours("at.window = 15"), Some(20.0));
@@ -110,7 +110,7 @@ fn a_straight_line_over_the_numbers_of_a_key_explains_a_share() {
 }
 
 #[test]
-fn a_series_is_compared_with_another_at_the_same_place() {
+fn a_series_is_compared_with_another_at_equal_sweep_points() {
     let runs = [
         ("other", "1", "6pkt", 100),
         ("other", "2", "6pkt", 200),
@@ -126,7 +126,7 @@ fn a_series_is_compared_with_another_at_the_same_place() {
 }
 
 #[test]
-fn every_run_must_hold_and_the_worst_is_shown() {
+fn every_run_must_satisfy_a_finding_and_the_worst_is_shown() {
     let records = [record(1, &[Some(10), Some(20)]), record(2, &[Some(30)])];
     let upper = verdict("hi = 30.0", &records);
     assert_eq!((upper.ours, upper.holds), (Some(30.0), true));
@@ -152,7 +152,7 @@ fn several_seeds_have_a_mean_and_an_interval_in_the_machine_readable_form() {
 }
 
 #[test]
-fn the_mean_over_the_seeds_may_hold_where_a_seed_does_not() {
+fn the_mean_over_seeds_may_satisfy_a_finding_that_a_seed_misses() {
     let records = [record(1, &[Some(20)]), record(2, &[Some(30)])];
     let mean = verdict("hi = 25.0\nover_seeds = \"mean\"", &records);
     assert_eq!((mean.ours, mean.holds), (Some(25.0), true));
@@ -161,7 +161,7 @@ fn the_mean_over_the_seeds_may_hold_where_a_seed_does_not() {
 }
 
 #[test]
-fn the_least_or_the_greatest_of_the_seeds_may_hold_where_others_do_not() {
+fn the_min_or_max_over_seeds_may_satisfy_a_finding_that_others_miss() {
     let records = [record(1, &[Some(20)]), record(2, &[Some(30)]), record(3, &[Some(25)])];
     let of = |bounds: &str, over: &str| {
         let verdict = verdict(&format!("{bounds}\nover_seeds = \"{over}\""), &records);
@@ -175,7 +175,7 @@ fn the_least_or_the_greatest_of_the_seeds_may_hold_where_others_do_not() {
 }
 
 #[test]
-fn what_was_not_measured_does_not_hold() {
+fn a_missing_value_satisfies_no_finding() {
     let unfinished = [record(1, &[Some(10)]), record(2, &[Some(10), None])];
     let missing = verdict("hi = 30.0", &unfinished);
     assert_eq!((missing.ours, missing.holds), (None, false));
@@ -209,7 +209,7 @@ fn the_quick_tier_may_lack_runs_but_no_value() {
 }
 
 #[test]
-fn a_part_judges_what_all_of_its_series_are_there_for() {
+fn a_partial_run_judges_findings_with_all_their_series() {
     let part = |more: &str, record: &RunRecord| {
         let findings = parse(&format!("{HEAD}hi = 30.0\n{more}"));
         let verdict =
@@ -244,7 +244,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn mistakes_in_expected_toml_are_named() {
+fn errors_in_expected_toml_are_named() {
     assert!(refused("titel = \"t\"").starts_with("expected.toml:1: unknown field `titel`"));
     let message = refused(&HEAD.replace("fct", "speed"));
     assert!(message.starts_with("expected.toml:5: no quantity is named `speed`"), "{message}");
@@ -275,7 +275,7 @@ fn a_companion_is_another_finding_with_bounds_about_the_same_series() {
 }
 
 #[test]
-fn what_the_scenario_does_not_have_is_refused_before_a_run() {
+fn a_finding_about_an_absent_series_is_refused_before_a_run() {
     let scenario = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\n\
                     size = \"9KB\"\n[[series]]\nname = \"a\"\n";
     let scenario = Scenario::parse("s", scenario, &[]).unwrap();
@@ -310,7 +310,7 @@ fn a_testbed_program_is_judged_like_a_run() {
 }
 
 #[test]
-fn a_miss_has_a_cause_also_without_a_value() {
+fn a_missing_value_may_have_a_known_cause() {
     let missed = |bounds: &str, fct| verdict(bounds, &[record(1, &[fct])]).missed;
     let cause = "hi = 5.0\ncause = \"why\"\n";
     assert_eq!(missed(cause, Some(6)), Some(Missed::CauseKnown));

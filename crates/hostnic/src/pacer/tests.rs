@@ -4,8 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
+use trimline_packet::SplitMix;
 use trimline_packet::fluid::Clock;
-use trimline_packet::testing::{Arena, SplitMix, packet};
+use trimline_packet::testing::{Arena, packet};
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Service, Time, TimeDelta};
 
 use crate::{FlowId, Measured, Pacer, PacerModel, PacerSettings, Taken};
@@ -118,7 +119,7 @@ fn at_rate(bits: u64, clock: Clock) -> PacerSettings {
 /// A bucket of 3000 B passes two packets of 1500 B, and then one every 24 us at 500 Mb/s (HULL 5.1). Ticks of 16 us
 /// bring 1000 B each.
 #[test]
-fn a_bucket_passes_its_depth_and_then_its_rate() {
+fn a_token_bucket_passes_its_depth_and_then_its_rate() {
     let check = |clock, expected: [u64; 6]| {
         let mut line = Line::new(&at_rate(500_000_000, clock));
         line.echo(Time::ZERO, flow(1));
@@ -160,7 +161,7 @@ fn a_flow_without_echoes_passes() {
 
 /// HULL 4.2: the association ends T_i after the last echo; each echo extends it.
 #[test]
-fn an_association_ends_when_nothing_was_echoed_for_its_lifetime() {
+fn an_association_without_echoes_ends_after_its_lifetime() {
     let mut line = Line::new(&sure());
     line.echo(us(0), flow(1));
     line.echo(us(6_000), flow(1));
@@ -214,7 +215,7 @@ fn an_echo_associates_with_its_probability() {
 
 /// HULL 5.1: the table holds 64 flows. A further flow is not paced until an association has ended.
 #[test]
-fn a_full_table_refuses_and_is_free_again_when_one_has_ended() {
+fn a_full_table_refuses_associations_until_one_ends() {
     let mut line = Line::new(&sure());
     for number in 0..64 {
         line.echo(us(number.into()), flow(number));
@@ -254,7 +255,7 @@ fn a_full_fifo_drops_and_counts() {
 
 /// A packet larger than the bucket is dropped, and blocks no other.
 #[test]
-fn a_packet_longer_than_was_said_is_dropped() {
+fn a_packet_larger_than_the_bucket_is_dropped() {
     let mut line = Line::new(&sure());
     line.echo(Time::ZERO, flow(1));
     assert_eq!(line.send(Time::ZERO, flow(1), 1515).0, Taken::Dropped);
@@ -265,7 +266,7 @@ fn a_packet_longer_than_was_said_is_dropped() {
 
 /// M_r counts paced bytes (HULL 4.2, footnote 2) or all bytes of the host (the text).
 #[test]
-fn bytes_that_pass_count_where_all_are_measured() {
+fn unpaced_bytes_count_where_the_rate_measures_all_bytes() {
     let rate = |measured| {
         let mut line = Line::new(&PacerSettings { measured, ..sure() });
         // 1000 B every 16 us: 500 Mb/s that pass.
@@ -280,7 +281,7 @@ fn bytes_that_pass_count_where_all_are_measured() {
 
 /// HULL 4.2: the backlog of a burst at a low rate drains, as beta raises the rate above the flow's.
 #[test]
-fn the_backlog_of_a_burst_goes() {
+fn the_backlog_of_a_burst_drains() {
     let mut line = Line::new(&sure());
     line.echo(us(0), flow(1));
     let mut max = 0;
@@ -303,7 +304,7 @@ fn the_backlog_of_a_burst_goes() {
 
 /// Flows stay with one bucket, and each bucket has its own rate (HULL 4.2, remark 4).
 #[test]
-fn buckets_do_not_touch_each_other() {
+fn buckets_are_independent() {
     let settings = PacerSettings { buckets: 2, ..at_rate(500_000_000, Clock::Continuous) };
     let mut line = Line::new(&settings);
     line.rate = BitRate::from_gbps(100);
@@ -451,7 +452,7 @@ proptest! {
     /// HULL 4.2, 5.1: in any span a bucket passes at most its rate's bytes plus its depth, with ticks one tick's tokens
     /// more: R_max t + 3 KB. The rate keeps its bounds.
     #[test]
-    fn no_span_has_more_than_the_rate_and_the_depth(
+    fn no_interval_passes_more_than_the_rate_and_the_depth(
         settings in settings(), seed: u64, steps in steps(),
     ) {
         let (line, came, rates) = perform(&settings, seed, &steps);
@@ -494,7 +495,7 @@ proptest! {
 
     /// Packets are conserved, and flows keep their order, also if an association begins or ends between packets.
     #[test]
-    fn all_leave_once_and_those_of_a_flow_in_order(
+    fn packets_leave_once_and_in_flow_order(
         settings in settings(), seed: u64, steps in steps(),
     ) {
         let (line, came, _) = perform(&settings, seed, &steps);
@@ -517,7 +518,7 @@ proptest! {
 
     /// HULL 4.2: passing packets are sent immediately: no waiting packet starts before them.
     #[test]
-    fn what_passes_goes_ahead(settings in settings(), seed: u64, steps in steps()) {
+    fn unpaced_packets_leave_before_paced_ones(settings in settings(), seed: u64, steps in steps()) {
         let (line, came, _) = perform(&settings, seed, &steps);
         let left_at = |came: &Came| line.left.iter().find(|left| left.handle == came.handle);
         let passing = came.iter().filter(|came| came.taken == Taken::Passes);
@@ -534,7 +535,7 @@ proptest! {
 
     /// Additional polls change nothing. The pacer names the first instant at which a packet can go.
     #[test]
-    fn a_look_between_changes_nothing(
+    fn an_additional_poll_changes_nothing(
         settings in settings(), seed: u64, steps in steps(),
         inspects in prop::collection::vec(0u64..2_000_000_000, 0..200),
     ) {
@@ -600,13 +601,13 @@ fn converges(
 /// beta Q / eta is less than half a step, and the rate is a multiple of a step: it does not rise for a packet of 256 B,
 /// as a backlog of at most 256.04 B stays.
 #[test]
-fn a_packet_of_256_bytes_waits_for_ever() {
+fn a_packet_of_256_bytes_waits_forever() {
     converges(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
 }
 
 /// beta Q / eta is less than half a step: a backlog of at most 284 B stays; a packet has 168 B.
 #[test]
-fn a_packet_of_168_bytes_waits_for_ever() {
+fn a_packet_of_168_bytes_waits_forever() {
     converges(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
 }
 
@@ -616,7 +617,7 @@ proptest! {
     /// HULL 4.2, footnote 2: with paced bytes at a fixed rate R*, the rate settles at R* and the backlog at zero from
     /// any start, if beta T_r < eta. With a rate in steps (HULL 5.1) the backlog is at most half a step's worth.
     #[test]
-    fn the_rate_settles_where_the_bytes_come(
+    fn the_rate_converges_to_the_arrival_rate(
         steps_of_rate in 1u64..=249,
         first in 500_000u64..1_000_000_000,
         gain in 50_000_000u32..=500_000_000,

@@ -91,7 +91,7 @@ fn data(flow: u32, sequence: u32) -> Packet {
 /// HULL 4.1: a frame costs an interrupt, a packet and an answer, an ACK no answer. An interrupt waits for the
 /// processor.
 #[test]
-fn a_frame_costs_an_interrupt_a_packet_and_an_answer() {
+fn a_frame_costs_the_time_of_an_interrupt_a_packet_and_an_answer() {
     let mut host = Host::new(PLAIN);
     host.arrive(ns(0), data(1, 0));
     host.arrive(ns(1_000), packet(Service::Control, 64, 0));
@@ -104,7 +104,7 @@ fn a_frame_costs_an_interrupt_a_packet_and_an_answer() {
 
 /// Work under way counts as it is done: busy time never exceeds elapsed time.
 #[test]
-fn work_under_way_counts_by_and_by() {
+fn busy_time_grows_while_the_work_is_done() {
     let mut host = Host::new(PLAIN);
     host.arrive(ns(100), data(1, 0));
     host.arrive(ns(200), data(1, 1));
@@ -140,7 +140,7 @@ fn an_interrupt_waits_for_frames_or_time() {
 
 /// HULL 4.1: data of one batch is answered once, up to 64 KB; a marked packet is answered apart.
 #[test]
-fn data_that_follows_in_order_is_taken_as_one() {
+fn data_in_order_is_coalesced() {
     let settings = ReceiverSettings {
         interrupts: Interrupts::Coalesced { frames: 128, time: TimeDelta::from_us(500) },
         round: 64,
@@ -210,7 +210,7 @@ fn an_overloaded_processor_takes_no_interrupts_and_loses_frames() {
 
 /// Frames that come during a round wait for their interrupt, unless the round was full.
 #[test]
-fn what_comes_during_a_round_waits_for_its_interrupt() {
+fn frames_that_arrive_during_a_round_wait_for_an_interrupt() {
     let check = |round, expected: &[u64], interrupts| {
         let mut host = Host::new(ReceiverSettings {
             interrupts: Interrupts::Coalesced { frames: 2, time: TimeDelta::from_us(100) },
@@ -230,7 +230,7 @@ fn what_comes_during_a_round_waits_for_its_interrupt() {
 /// HULL table 2, at a full link of 10 Gb/s with costs fitted to it: 0.26 us a packet and 5.2 us an answer. The paper
 /// has no times: 16 us is the driver's default, and 128 frames need more.
 #[test]
-fn fewer_interrupts_are_less_work_and_larger_answers() {
+fn fewer_interrupts_cost_less_work_and_coalesce_answers() {
     let check = |interrupts, load_percent: u64, answer_bytes: u64| {
         let settings = ReceiverSettings {
             interrupts,
@@ -261,7 +261,7 @@ fn fewer_interrupts_are_less_work_and_larger_answers() {
 
 /// Sixteen processors of 5 us each (FastLane's server): sixteen packets at once, flows in order.
 #[test]
-fn processors_work_side_by_side() {
+fn processors_work_in_parallel() {
     let settings = ReceiverSettings {
         processors: 16,
         round: 1,
@@ -281,7 +281,7 @@ fn processors_work_side_by_side() {
 
 /// The driver's rule between its two rates, and its constants.
 #[test]
-fn an_adaptive_time_follows_the_rate_of_frames() {
+fn an_adaptive_interrupt_time_follows_the_frame_rate() {
     let after = |frames: u64| {
         let interrupts = Interrupts::Adaptive(Adaptive::mlx4());
         let mut moderation = Moderation::new(&interrupts);
@@ -331,7 +331,7 @@ fn settings() -> impl Strategy<Value = ReceiverSettings> {
 proptest! {
     /// Accepted frames are delivered once, in flow order and after their work. Processors do exactly the work needed.
     #[test]
-    fn all_is_heard_once_in_order_and_for_its_work(
+    fn frames_are_delivered_once_in_order_and_after_their_work(
         settings in settings(),
         frames in prop::collection::vec((0u64..4_000, 0u32..3, any::<bool>()), 1..200),
     ) {
@@ -389,7 +389,7 @@ proptest! {
 }
 
 #[test]
-fn a_receiver_that_cannot_be_is_refused() {
+fn an_invalid_receiver_is_refused() {
     let check = |settings: ReceiverSettings, expected: &str| {
         let checked = settings.check();
         let said: String = checked.map_or_else(|fault| fault.to_string(), |_| "right".to_string());
@@ -433,7 +433,7 @@ fn a_receiver_that_cannot_be_is_refused() {
 
 /// FastLane 4.2.2: probes avoid the delays of servers; a setting decides for notifications.
 #[test]
-fn what_bypasses_processors_is_what_is_asked_for() {
+fn settings_choose_which_packets_bypass_processors() {
     let bypasses = |notifications, probes, packet: &Packet| {
         let settings = ReceiverSettings { bypass: Bypass { notifications, probes }, ..PLAIN };
         settings.check().expect("right settings").bypasses(packet)

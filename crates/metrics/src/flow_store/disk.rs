@@ -282,7 +282,7 @@ mod tests {
     proptest! {
         /// Numbers of every length round-trip, whatever follows them.
         #[test]
-        fn numbers_come_back(lengths in prop::array::uniform24(0u32..65), bits in any::<u64>(), behind in any::<u64>()) {
+        fn numbers_of_any_length_round_trip(lengths in prop::array::uniform24(0u32..65), bits in any::<u64>(), behind in any::<u64>()) {
             let numbers = lengths.map(|length| {
                 let some = bits.rotate_left(length);
                 if length == 0 { 0 } else { some >> (64 - length) }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_takes_nothing_is_named() {
+    fn a_full_disk_names_its_folder() {
         let error = explained(&io::Error::from(io::ErrorKind::StorageFull));
         let folder = std::env::temp_dir();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

@@ -49,7 +49,7 @@ mod tests {
     proptest! {
         /// A merge of sorted lists equals a sort.
         #[test]
-        fn lists_are_merged(mut lists in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 1..9)) {
+        fn sorted_runs_are_merged(mut lists in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 1..9)) {
             let mut expected = lists.concat();
             expected.sort_unstable();
             lists.iter_mut().for_each(|list| list.sort_unstable_by(|a, b| b.cmp(a)));

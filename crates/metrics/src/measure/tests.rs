@@ -48,7 +48,7 @@ fn sent(port: PortRecord, bytes: u64) -> PortRecord {
 }
 
 #[test]
-fn an_incast_at_its_ideal_is_zero_percent_over() {
+fn an_incast_at_its_ideal_has_zero_overhead() {
     // Three senders of 50 packets: 3 x 50 x 7.2512 us, and 42.256 us of path between pods; 39.504 us for the nearer.
     let last = 1_087_680_000 + 42_256_000;
     let from = |source, fct, way: u64| FlowRecord {
@@ -77,7 +77,7 @@ fn an_incast_at_its_ideal_is_zero_percent_over() {
 
 /// Two receivers with three flows, sizes up to 1000 B and above: each group has its own quantile.
 #[test]
-fn a_mean_of_groups_counts_each_as_often_as_it_has_flows() {
+fn a_mean_over_groups_weights_each_by_its_flows() {
     let to = |destination, size, fct| FlowRecord {
         destination,
         ideal_fct_ps: Some(100),
@@ -148,7 +148,7 @@ fn a_query_ends_with_its_last_answer() {
 }
 
 #[test]
-fn rates_and_ideals_are_those_of_the_record() {
+fn goodput_and_overhead_use_the_link_and_ideals_of_the_record() {
     // Ten packets of 1564 B, 125.12 ns each, and a path of 2 us.
     let ideal = 10 * 125_120 + 2_000_000;
     let mut run = record(vec![FlowRecord {
@@ -193,7 +193,7 @@ fn at(layer: Layer, switch: u32, direction: Direction, link: u32) -> PortRecord 
 }
 
 #[test]
-fn exact_times_stay_exact_as_microseconds() {
+fn picoseconds_stay_exact_in_other_units() {
     let run = record(vec![flow(1, Some(270_000), Some(1_668_124_800))]);
     assert_eq!(of(fct("max"), &run), Some(1668.1248));
     let sender = json!({ "quantity": "fct", "at": "sender", "reduce": "max", "unit": "ns" });
@@ -267,7 +267,7 @@ fn a_quantile_takes_unfinished_flows_for_the_slowest() {
 }
 
 #[test]
-fn fair_shares_of_a_link() {
+fn a_fair_share_is_relative_to_the_mean_goodput() {
     // Eleven flows: nine of 0.8 Gb/s in the measured millisecond, one of 0.4 Gb/s, one of 0 Gb/s.
     let mut run = record((1..=11).map(|source| flow(source, None, None)).collect());
     run.flows.in_memory().iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
@@ -297,7 +297,7 @@ fn slow_flows_are_counted() {
 }
 
 #[test]
-fn retransmissions_are_told_apart() {
+fn retransmissions_are_counted_by_cause() {
     let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
     run.packets_delivered = 10;
     for flow in run.flows.in_memory() {
@@ -382,7 +382,7 @@ fn a_core_link_is_compared_with_those_of_its_switch() {
 }
 
 #[test]
-fn latencies_are_told_apart() {
+fn latencies_are_selected_by_kind() {
     let mut run = record(vec![flow(1, None, None)]);
     let latency = |packets: &str, reduce: &str| json!({ "quantity": "latency", "packets": packets, "reduce": reduce, "unit": "us" });
     assert_eq!(of(latency("all", "p50"), &run), None);
@@ -394,7 +394,7 @@ fn latencies_are_told_apart() {
 }
 
 #[test]
-fn a_timeline_says_when_a_link_was_idle_and_what_a_retransmission_found() {
+fn a_timeline_measures_idle_times_and_queues() {
     let mut run = record(vec![flow(1, None, None)]);
     let trims = json!({ "quantity": "events", "event": "trim" });
     let idle = json!({ "quantity": "idle_time", "reduce": "max", "unit": "us" });
@@ -432,7 +432,7 @@ fn a_timeline_says_when_a_link_was_idle_and_what_a_retransmission_found() {
 }
 
 #[test]
-fn an_interval_is_low_below_its_share_of_data() {
+fn an_interval_below_the_given_utilisation_is_low() {
     let mut run = record(vec![flow(1, None, None)]);
     let low = |percent: u64| json!({ "quantity": "low_time", "interval_us": 100, "below_percent": percent, "unit": "us" });
     assert_eq!(of(low(90), &run), None);
@@ -450,7 +450,7 @@ fn an_interval_is_low_below_its_share_of_data() {
 }
 
 #[test]
-fn samples_are_of_a_layer_and_a_window() {
+fn samples_are_selected_by_layer_and_time() {
     let mut run = record(vec![flow(1, None, None)]);
     let group = |direction, pod| PortGroup {
         layer: Layer::Tor,
@@ -499,7 +499,7 @@ fn samples_are_of_a_layer_and_a_window() {
 }
 
 #[test]
-fn what_did_not_arrive_is_of_flows_that_were_started() {
+fn undelivered_bytes_count_started_flows_only() {
     let mut flows: Vec<FlowRecord> = (0..4).map(|_| flow(1000, None, None)).collect();
     for (flow, arrived) in flows.iter_mut().zip([1000, 400, 0, 0]) {
         (flow.size_bytes, flow.delivered_bytes) = (Some(1000), arrived);
@@ -511,7 +511,7 @@ fn what_did_not_arrive_is_of_flows_that_were_started() {
 }
 
 #[test]
-fn ways_are_of_workloads_and_sizes() {
+fn path_lengths_are_selected_by_workload_and_size() {
     let mut run = record(vec![flow(1, None, None)]);
     let path = |name: &str, up_to_bytes, links, detours, packets| crate::PathRecord {
         workload: name.into(),
@@ -541,7 +541,7 @@ fn ways_are_of_workloads_and_sizes() {
 }
 
 #[test]
-fn what_has_no_meaning_is_refused() {
+fn a_measure_without_meaning_is_refused() {
     for (spec, problem) in [
         (json!({ "quantity": "speed" }), "no quantity is named `speed`; expected one of fct,"),
         (json!({ "quantity": "fct", "spead": 1 }), "unknown field `spead`"),
@@ -585,7 +585,7 @@ fn what_has_no_meaning_is_refused() {
 }
 
 #[test]
-fn a_measure_is_read_as_it_was_written_and_says_its_unit() {
+fn a_measure_round_trips_and_has_a_unit() {
     for (spec, unit) in [
         (with(fct("p99.9"), json!({ "size_bytes": { "from": null, "below": 10_000 } })), "us"),
         (json!({ "quantity": "fct", "at": "sender", "reduce": "share" }), "%"),
@@ -602,7 +602,7 @@ fn a_measure_is_read_as_it_was_written_and_says_its_unit() {
 }
 
 #[test]
-fn bursts_are_cut_where_a_link_is_idle_for_a_gap() {
+fn a_burst_ends_where_a_link_is_idle_for_a_gap() {
     let mut run = record(vec![flow(1, None, None)]);
     let sends = |place, begin: u64, end: u64, bytes| Event {
         place,
@@ -634,7 +634,7 @@ fn bursts_are_cut_where_a_link_is_idle_for_a_gap() {
 }
 
 #[test]
-fn hosts_tell_of_processors_and_answers() {
+fn hosts_report_processor_load_and_answers() {
     let mut run = record(vec![flow(1, None, None)]);
     let load = |at: &str, host: Option<u32>| {
         let host = host.map_or(json!({}), |host| json!({ "host": host }));

@@ -57,7 +57,7 @@ mod tests {
     proptest! {
         /// Two parts of a span move as much as the whole.
         #[test]
-        fn a_cut_loses_nothing(
+        fn two_parts_of_an_interval_move_as_much_as_the_whole(
             clock in clock(),
             bits in 1u64..1 << 40,
             mut times in [0u64..1 << 40, 0u64..1 << 40, 0u64..1 << 40],
@@ -71,7 +71,7 @@ mod tests {
 
         /// The computed instant is the first at which the counter has moved so far.
         #[test]
-        fn it_reaches_an_amount_when_it_says(
+        fn a_clock_reaches_an_amount_at_the_computed_time(
             clock in clock(),
             bits in 1_000_000u64..1 << 40,
             bytes in 0u64..10_000,

@@ -79,14 +79,14 @@ mod tests {
 
     /// The example of RFC 1071, section 3.
     #[test]
-    fn sum_of_the_rfc_example() {
+    fn a_checksum_matches_the_example_of_the_rfc() {
         let sum = Sum::default().bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.complement(), !0xddf2);
     }
 
     /// Compares with the RFC's definition, word by word.
     #[test]
-    fn a_sum_of_long_words_is_the_sum_of_words() {
+    fn a_checksum_by_long_words_equals_one_by_words() {
         let bytes: [u8; 67] = core::array::from_fn(|place| (place * 89 + 0xa5) as u8);
         for start in 0..8 {
             for end in start..bytes.len() {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_pieces_is_the_sum_of_the_whole() {
+    fn a_checksum_of_pieces_equals_that_of_the_whole() {
         let bytes: [u8; 41] = core::array::from_fn(|place| (place * 151 + 0x3b) as u8);
         let whole = Sum::default().bytes(&bytes).folded();
         for first in 0..bytes.len() {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_byte_is_a_high_half() {
+    fn an_odd_byte_is_a_high_byte() {
         assert_eq!(Sum::default().bytes(&[0x12]).complement(), !0x1200);
         assert!(Sum::default().bytes(&[0x12, 0x34]).word(!0x1234).holds());
     }

@@ -267,7 +267,7 @@ mod tests {
     use crate::packet::{Flags, Header, Kind};
 
     #[test]
-    fn unscheduled_data_has_values_of_its_own() {
+    fn unscheduled_data_has_its_own_dscps() {
         let values = |service| {
             [0, 1, 2, 7].map(|priority| Profile::unscheduled(ServiceClass::new(service, priority)))
         };
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_unscheduled_data_has_lost_its_mark() {
+    fn every_trim_of_unscheduled_data_removes_its_mark() {
         let address = core::net::IpAddr::from([10, 0, 0, 1]);
         let datagram = Datagram {
             source: address,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_leaves_unscheduled_data_its_values() {
+    fn a_dscp_of_unscheduled_data_conflicts_with_other_classes() {
         for (dscp, expected) in
             [(3, Some("unscheduled data")), (1, None), (7, Some("unscheduled data"))]
         {

@@ -140,7 +140,7 @@ fn lengths() -> impl Strategy<Value = Lengths> {
 
 proptest! {
     #[test]
-    fn what_is_emitted_parses_back(
+    fn emitted_packets_parse_back(
         datagram in any_datagram(),
         profile in any_profile(),
         extension in proptest::collection::vec(any::<u8>(), 0..40),
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trimmed_packet_says_what_was_sent(
+    fn a_trimmed_packet_has_the_fields_that_were_sent(
         datagram in any_trimmable(),
         profile in any_profile(),
         last_hop in any::<bool>(),
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn a_returned_header_is_understood_by_its_sender(
+    fn a_sender_reads_its_returned_header(
         datagram in any_trimmable(),
         profile in any_profile(),
         lengths in lengths(),
@@ -215,7 +215,7 @@ proptest! {
 
     /// FastLane 3.2, all packet types: the whole packet's length is kept.
     #[test]
-    fn a_notification_is_understood_by_its_sender(
+    fn a_sender_reads_a_notification_of_its_packet(
         datagram in any_datagram(),
         profile in any_profile(),
         extension in proptest::collection::vec(any::<u8>(), 0..40),
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn the_check_survives_a_swap_of_addresses(
+    fn the_header_check_survives_a_swap_of_addresses(
         fields in any_fields(),
         (source, destination) in any_addresses(),
     ) {
@@ -348,7 +348,7 @@ proptest! {
     /// A tag stays in place, later bytes parse as without it, and switches that trim to at least 70 bytes (IPv6: 90)
     /// leave it.
     #[test]
-    fn a_tag_stands_before_the_payload(
+    fn an_authentication_tag_precedes_the_payload(
         length in 0u16..3000,
         extension in proptest::collection::vec(any::<u8>(), 0..20),
         tag in any::<[u8; TAG_BYTES]>(),
@@ -411,7 +411,7 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_to_a_frame_makes_a_parser_panic(
+    fn no_corrupted_frame_makes_a_parser_panic(
         datagram in any_datagram(),
         profile in any_profile(),
         damage in proptest::collection::vec((any::<Index>(), any::<u8>()), 0..6),
@@ -486,7 +486,7 @@ impl Routes for Fabric {
 }
 
 #[test]
-fn header_layout_is_the_documented_one() {
+fn the_header_layout_matches_the_documentation() {
     let fields = Fields {
         kind: Kind::Nack,
         flags: Flags::from_bits(0xa5),
@@ -502,13 +502,13 @@ fn header_layout_is_the_documented_one() {
 }
 
 #[test]
-fn a_zero_header_is_no_header() {
+fn a_header_of_zeros_is_refused() {
     let refused = View::new(&[0; 16]).unwrap().parse(v4(1), v4(2)).unwrap_err();
     assert_eq!(refused, Error::new(What::Version, 0));
 }
 
 #[test]
-fn an_unknown_type_with_a_right_check_is_refused() {
+fn an_unknown_type_with_a_valid_check_is_refused() {
     let mut bytes = data(0).fields.emit(v4(1), v4(2));
     bytes[0] += 9;
     let check = u16::from_be_bytes([bytes[2], bytes[3]]) - 0x900;
@@ -518,7 +518,7 @@ fn an_unknown_type_with_a_right_check_is_refused() {
 }
 
 #[test]
-fn profiles_are_without_conflict() {
+fn profiles_have_no_conflicts() {
     for (name, profile) in Profile::ALL {
         assert_eq!(profile.conflict(), None, "{name}");
         assert_eq!(Profile::named(name), Some(profile));
@@ -539,13 +539,13 @@ fn profiles_are_without_conflict() {
 }
 
 #[test]
-fn the_classes_of_priority_0_keep_their_values() {
+fn the_classes_of_priority_0_have_the_documented_dscps() {
     let dscp = |service: Service| Profile::PAPER.dscp(service.into());
     assert_eq!(Service::ALL.map(dscp), [10, 50, 54, 48, 0, 56]);
 }
 
 #[test]
-fn the_cut_of_the_paper_leaves_a_64_byte_ipv4_frame() {
+fn the_trim_of_the_paper_leaves_a_64_byte_ipv4_frame() {
     let mut bytes = emitted(&data(9000), &Profile::PAPER, &[]);
     assert_eq!(bytes.len(), 14 + 20 + 8 + 16 + 9000);
     let left = Frame::trim(&mut bytes, &Profile::PAPER, false, Lengths::Updated).unwrap();
@@ -557,7 +557,7 @@ fn the_cut_of_the_paper_leaves_a_64_byte_ipv4_frame() {
 }
 
 #[test]
-fn a_switch_that_leaves_the_ip_length_is_understood() {
+fn a_trim_without_a_new_ip_length_is_recognised() {
     let profile = Profile::TH5;
     let mut bytes = emitted(&data(9000), &profile, &[]);
     let left = Frame::trim(&mut bytes, &profile, false, Lengths::Stale).unwrap();
@@ -566,7 +566,7 @@ fn a_switch_that_leaves_the_ip_length_is_understood() {
 }
 
 #[test]
-fn a_packet_smaller_than_the_cut_arrives_whole() {
+fn a_packet_smaller_than_the_trim_length_arrives_whole() {
     let profile = Profile::SPECTRUM;
     let mut bytes = emitted(&data(100), &profile, &[]);
     let left = Frame::trim(&mut bytes, &profile, true, Lengths::Updated).unwrap();
@@ -613,7 +613,7 @@ fn a_payload_that_no_packet_holds_is_refused() {
 }
 
 #[test]
-fn a_cut_is_seen_by_length_when_the_switch_wrote_best_effort() {
+fn a_trim_to_best_effort_is_recognised_by_its_length() {
     // The SAI default for the DSCP of trimmed packets is 0.
     let profile = Profile { trimmed: 0, ..Profile::SONIC };
     let mut bytes = emitted(&data(9000), &profile, &[]);
@@ -622,14 +622,14 @@ fn a_cut_is_seen_by_length_when_the_switch_wrote_best_effort() {
 }
 
 #[test]
-fn a_cut_through_the_header_is_refused() {
+fn a_trim_through_the_header_is_refused() {
     let bytes = emitted(&data(9000), &Profile::PAPER, &[]);
     check(&bytes[..57], &Profile::PAPER, Err(What::Truncated));
     check(&bytes[..58], &Profile::PAPER, Ok((Service::Trimmed, 0)));
 }
 
 #[test]
-fn a_cut_takes_the_extension_and_leaves_the_header_of_control() {
+fn a_trim_removes_the_extension_and_keeps_the_header_of_control() {
     let mut ack = data(0);
     ack.fields.kind = Kind::Ack;
     ack.service = Service::Control.into();
@@ -666,7 +666,7 @@ fn only_trimmable_data_is_trimmed_and_only_trimmed_data_returned() {
 }
 
 #[test]
-fn frames_of_others_are_refused_by_name() {
+fn frames_of_other_protocols_are_refused_with_a_reason() {
     let good = emitted(&data(100), &Profile::PAPER, &[]);
     let with = |changes: &[(usize, u8)]| {
         let mut bytes = good.clone();
@@ -699,7 +699,7 @@ fn frames_of_others_are_refused_by_name() {
 }
 
 #[test]
-fn ipv4_options_are_stepped_over() {
+fn ipv4_options_are_skipped() {
     let mut bytes = emitted(&data(100), &Profile::PAPER, &[]);
     for _ in 0..4 {
         bytes.insert(34, 1);
@@ -714,7 +714,7 @@ fn ipv4_options_are_stepped_over() {
 }
 
 #[test]
-fn what_cannot_be_is_not_emitted() {
+fn invalid_datagrams_are_not_emitted() {
     let emit = |datagram: Datagram, payload: &[u8]| {
         let mut bytes = Vec::new();
         datagram
@@ -773,7 +773,7 @@ fn malformed_records_end_the_extension() {
 }
 
 #[test]
-fn errors_say_what_and_where() {
+fn errors_name_the_problem_and_its_place() {
     use std::string::ToString;
     let mut bytes = emitted(&data(100), &Profile::PAPER, &[]);
     bytes[50] ^= 1;
@@ -782,7 +782,7 @@ fn errors_say_what_and_where() {
 }
 
 #[test]
-fn every_reason_stands_at_its_number_and_has_a_name_of_its_own() {
+fn every_drop_reason_has_its_number_and_a_unique_name() {
     use std::string::ToString;
     for (place, what) in What::ALL.into_iter().enumerate() {
         assert_eq!(what as usize, place);

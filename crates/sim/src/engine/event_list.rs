@@ -36,7 +36,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_first_is_taken_first(
+        fn the_earliest_event_is_taken_first(
             recorded in prop::collection::vec((0u64..50, 0u32..8), 0..60),
             limit in 0u64..50,
             until in 0u64..50,

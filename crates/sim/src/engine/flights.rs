@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_flights_are_three_cache_lines() {
+    fn eight_flights_fit_three_cache_lines() {
         assert_eq!(size_of::<Flight>(), 24);
     }
 
     #[test]
-    fn the_place_that_was_left_last_is_taken_first() {
+    fn the_last_freed_slot_is_reused_first() {
         let mut flights = Flights::new();
         let insert = |flights: &mut Flights, number: u32| {
             let from = Transmission::new(10 + number, number.into());

@@ -8,8 +8,9 @@ use trimline_metrics::Timeline;
 use trimline_packet::{Handle, Packet, Time};
 use trimline_switch::Disposition;
 
-use super::{Engine, Network, Recorder};
+use super::{Engine, Network};
 use crate::arena::Arena;
+use crate::features::timeline::state::Recorder;
 use crate::network::{EventSink, Ties, Transmission};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,7 +20,7 @@ use std::thread;
 use trimline_packet::Time;
 
 use super::exchange::{Broken, Exchange, Outgoing, SpinLimit};
-use super::windows::Windows;
+use super::lookahead_windows::LookaheadWindows;
 use super::{Engine, Network};
 use crate::partition::Partition;
 use crate::table;
@@ -63,7 +63,7 @@ struct Member {
 }
 
 struct Part {
-    windows: Windows,
+    windows: LookaheadWindows,
     windows_a_round: u64,
     round: u32,
     /// True if messages of the last round wait to be taken.
@@ -94,7 +94,7 @@ pub(crate) fn together<R>(
     let outgoing = (0..threads).map(|number| Outgoing::new(partition, number)).collect();
     // SAFETY: from here to the end of the scope each thread uses only units of its own, whole switches, while
     // others run; the first one looks at the rest only between its orders, when the others wait.
-    let mut windows = unsafe { Windows::divided(network, largest_packet, outgoing) };
+    let mut windows = unsafe { LookaheadWindows::divided(network, largest_packet, outgoing) };
     let windows_a_round = windows[0].windows_in(partition.lookahead(&network.core)).max(1);
     let part = |windows| Part {
         windows,

@@ -656,7 +656,7 @@ mod tests {
 
     /// Two packets at one instant: one travelled for long, one did not.
     #[test]
-    fn at_one_instant_the_hash_decides_between_the_lists_too() {
+    fn at_one_instant_the_hash_orders_packets_of_all_lists() {
         for link in 1..40 {
             let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
             let at = Time::from_ps((5 << SHIFT) + u64::from(link));
@@ -674,7 +674,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_node_runs_for_what_arrives_only_when_that_is_much() {
+    fn a_busy_node_runs_only_for_many_arrivals() {
         let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
         wheel.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
         assert_eq!(wheel.inboxes[0].next_event.window(), NextEvent::NEVER);

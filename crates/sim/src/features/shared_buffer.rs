@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_is_a_switchs_or_a_ports() {
+    fn shared_memory_belongs_to_a_switch_or_a_port() {
         let own = plan("").unwrap();
         assert_eq!((own.shared_memory, own.switch.shares_memory()), (SharedMemory::None, false));
         let switch = plan("shared_buffer = \"4MB\", shared_buffer_alpha = \"21/100\"").unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_work_is_refused() {
+    fn an_invalid_shared_buffer_is_refused() {
         let refused = |keys| plan(keys).unwrap_err();
         let both = refused("shared_buffer = \"4MB\", shared_buffer_per_port = \"1MB\"");
         assert!(both.contains("beside `shared_buffer`") && both.contains("one of the two"));

@@ -449,7 +449,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_of_the_byte_order_is_no_word() {
+    fn a_byte_order_mark_is_skipped() {
         let text = "Nodes 2\nConnections 1\n0->1 start 0 size 1\n";
         assert_eq!(parse("a.cm", &format!("\u{feff}{text}")), parse("a.cm", text));
         assert!(
@@ -480,14 +480,14 @@ mod tests {
     }
 
     #[test]
-    fn starts_keep_every_picosecond() {
+    fn start_times_keep_every_picosecond() {
         let text = "Nodes 2\nConnections 1\n0->1 start 123456789012345 size 1\n";
         let start = parse("a.cm", text).unwrap().connections[0].start;
         assert_eq!(start, Start::At(TimeDelta::from_ps(123_456_789_012_345)));
     }
 
     #[test]
-    fn mistakes_name_file_and_line() {
+    fn errors_name_file_and_line() {
         let head = "Nodes 4\nConnections 1\n";
         for (line, text) in [
             (3, format!("{head}0->4 start 0 size 1\n")),
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_is_activated_anywhere_but_somewhere() {
+    fn a_trigger_without_an_activation_is_refused() {
         let text = |connections: &str| {
             let count = connections.lines().count();
             format!(

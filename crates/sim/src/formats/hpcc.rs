@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_behind_the_last_row_are_no_rows() {
+    fn notes_after_the_last_row_are_ignored() {
         let notes = "\nFirst line: # of flows\nsrc0 dst0 3 dst_port0 size0 start_time0\n...\n";
         let text = format!("1\n2 1 3 65540 200000000 2\n{notes}");
         assert_eq!(flows("f.txt", &text).unwrap().len(), 1);
@@ -407,7 +407,7 @@ mod tests {
 
     /// HPCC's own topology, scaled down: node 0 is the switch. PowerTCP's head, and numbers without units.
     #[test]
-    fn hosts_may_be_numbered_behind_switches() {
+    fn host_numbers_may_follow_those_of_switches() {
         let star = "3 1 2\n0\n0 1 10Gbps 500ns 0\n0 2 10Gbps 500ns 0\n";
         let clos = topology("t.txt", star).unwrap();
         assert_eq!((clos.hosts(), host_numbers("t.txt", star).unwrap()), (2, vec![1, 2]));
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_of_flows_name_file_and_line() {
+    fn errors_in_flows_name_file_and_line() {
         for (text, line) in [
             ("1\n0 1 3 100 9 2\n1 0 3 100 9 2\n", 3),
             ("", 1),
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_are_written_as_hpcc_does() {
+    fn completion_times_are_written_in_the_format_of_hpcc() {
         let line = Completion {
             source: 1,
             destination: 258,
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_clos_is_refused() {
+    fn a_network_that_is_no_clos_is_refused() {
         let whole = fat_tree();
         for (from, to, problem) in [
             ("\n7 11 100", "\n7 10 100", "host 7 is in an earlier rack"),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_is_as_many_links_as_planes() {
+    fn a_bundle_of_links_becomes_planes() {
         // Two spines with two links to each of four leaves become four planes with one link each.
         let text =
             TWO.replace("Radix_Up 2", "Radix_Up 4").replace("Oversubscribed 4", "Oversubscribed 2");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_file_and_line() {
+    fn errors_name_file_and_line() {
         for (from, to, line) in [
             ("Radix_Down 8", "Radix_Down 7", 4),
             ("Nodes 32", "Nodes x", 1),

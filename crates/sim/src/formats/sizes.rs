@@ -305,7 +305,7 @@ mod tests {
     const HALF: u64 = WHOLE / 2;
 
     #[test]
-    fn hpcc_is_linear_between_its_points() {
+    fn hpcc_sizes_are_linear_between_points() {
         let sizes = parse("0 0\n100 50\n300 100\n").unwrap();
         let at = |draw| sizes.size(draw);
         assert_eq!((at(0), at(HALF / 2), at(HALF), at(WHOLE - 1)), (1, 50, 100, 300));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn homa_is_a_step_and_a_repeated_size_is_harmless() {
+    fn homa_sizes_are_steps_and_may_repeat() {
         let sizes = parse("1.5\n10 0.25\n10 0.5\n30 1.0\n").unwrap();
         let at = |draw| sizes.size(draw);
         assert_eq!((at(0), at(HALF - 1), at(HALF), at(WHOLE - 1)), (10, 10, 30, 30));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn dcpim_counts_packets_and_begins_with_an_atom() {
+    fn dcpim_sizes_count_packets_and_begin_with_an_atom() {
         let text = "1 1 0\n1 1 0.5\n3 1 1\n";
         let sizes = SizeDistribution::parse("f", text, Form::Dcpim, 1460, Reading::Linear).unwrap();
         assert_eq!(
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_steps_and_the_last_size_fills_up() {
+    fn percentiles_are_steps_and_the_last_size_takes_the_rest() {
         let text = "percentile,a_bytes,b_bytes\n5,,1\n10,250,2\n90,300,\n95,,4\n";
         let sizes = SizeDistribution::percentiles("t.csv", text, "a_bytes").unwrap();
         assert_eq!(sizes.points(), [(250, WHOLE / 10), (300, WHOLE)]);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mixture_has_its_sizes_as_often_as_they_weigh() {
+    fn a_mixture_draws_sizes_by_their_weights() {
         // HULL 6.2.
         let sizes = SizeDistribution::mixture(&[(10_000_000, 1), (1000, 4)]).unwrap();
         assert_eq!(sizes.points(), [(1000, WHOLE / 5 * 4), (10_000_000, WHOLE)]);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_the_mean_of_the_draws() {
+    fn the_computed_mean_equals_the_mean_of_the_draws() {
         for text in ["0 0\n7 1\n100 50\n30000 100\n", "9\n3 0.1\n90 0.9\n1000 1\n"] {
             let sizes = parse(text).unwrap();
             const DRAWS: u64 = 100_000;
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_file_and_line() {
+    fn errors_name_file_and_line() {
         for (text, line) in [
             ("0 0\n100 50\n90 100\n", 3),
             ("0 0\n100 50\n200 50\n", 3),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_or_too_large_is_refused() {
+    fn a_fractional_or_too_large_quantity_is_refused() {
         assert_eq!(bytes("0.5B").unwrap_err().problem, "is no whole number of B");
         assert_eq!(duration("0.0001ns").unwrap_err().problem, "is no whole number of ps");
         assert_eq!(duration("99999999999s").unwrap_err().problem, "is too large");

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn all_points_of_a_sweep_are_of_one_state_of_a_file() {
+    fn all_points_of_a_sweep_read_one_version_of_a_file() {
         let name = concat!(env!("CARGO_MANIFEST_DIR"), "/distributions/dcpim-CDF_dctcp.txt");
         let text = format!(
             "topology.star.hosts = 3\nsweep.workload.w.size.packet = [\"1000B\", \"1460B\", \"2000B\"]\n\
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_meanwhile_is_what_it_was() {
+    fn a_file_is_read_once() {
         let source = Source::new("s.toml", "");
         let mut states = ["first", "second"].into_iter().map(|state| Ok(state.to_owned()));
         let mut read = || source.file("f", |_| states.next().unwrap());

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_those_of_every_queue() {
+    fn a_buffer_cell_applies_to_every_queue() {
         let model = plan("{ buffer_cell = \"32B\", droppable_queue = \"10pkt\" }").unwrap();
         let mut paper = trimline_switch::Choices::paper(8, 9000);
         paper.cell_bytes = 32;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_its_queue_cannot_hold_is_refused() {
+    fn a_cell_larger_than_its_queue_is_refused() {
         let refused = |switch: &str| plan(switch).unwrap_err();
         assert!(refused("{ buffer_cell = \"0B\" }").contains("from 1B to 65535B"));
         assert!(refused("{ buffer_cell = \"70KB\" }").contains("from 1B to 65535B"));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn events_become_changes_of_links() {
+    fn link_events_become_link_changes() {
         let plan = parse(
             r#"
             routing_convergence = "2ms"
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impairment_strikes_both_directions_of_its_links() {
+    fn an_impairment_affects_both_directions_of_its_links() {
         let plan =
             parse("[impairment]\nloss = \"0.1%\"\nreordering = \"5us\"\nlinks = [\"tor 2 up 1\"]")
                 .unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn wrong_link_keys_are_refused() {
         let event = "[[link_event]]\nat = \"1ms\"\nchange = \"fail\"\nlink = ";
         assert_eq!(
             parse(&format!("{event}\"agregation 3 up 1\"")).unwrap_err(),

@@ -1,6 +1,7 @@
 //! Keys of the output of a run.
 
-use crate::keys::form::{DURATION, Form, Grammar, HOST, computed, fixed, optional, required};
+use crate::features::timeline;
+use crate::keys::form::{DURATION, Form, Grammar, HOST, computed, fixed, required};
 
 pub(super) static OUTPUT: Grammar = Grammar {
     about: "Files of a run beside summary.json and manifest.json.",
@@ -32,11 +33,7 @@ pub(super) static OUTPUT: Grammar = Grammar {
             "false",
             "latencies.csv: quantiles of the time from a packet's first sending until its ACK arrived. NDP only.",
         ),
-        optional(
-            "timeline",
-            Form::Table(&TIMELINE),
-            "timeline.csv: one row for each thing that happens at some places or to some flows. The run is then driven by the slow engine, heap, whatever `engine` says.",
-        ),
+        timeline::keys::KEY,
     ],
 };
 
@@ -63,26 +60,5 @@ static SERIES_OUTPUT: Grammar = Grammar {
             "none",
             "Pods whose layers have rows of their own in series.csv, beside the rows of all pods: \"pod 0 tor down\".",
         ),
-    ],
-};
-
-static TIMELINE: Grammar = Grammar {
-    about: "What is recorded: everything at these places, and everything that happens to these flows anywhere.",
-    alternatives: &[],
-    keys: &[
-        computed(
-            "places",
-            Form::List(&Form::Text),
-            "none",
-            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\".",
-        ),
-        computed(
-            "flows",
-            Form::List(&Form::List(&HOST)),
-            "none",
-            "Flows by their [source, destination], with their ACKs, NACKs and PULLs.",
-        ),
-        fixed("from", DURATION, "0s", "Nothing earlier."),
-        computed("to", DURATION, "the end of the run", "Nothing at this time or later."),
     ],
 };

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_takes_the_place_of_transport_switch_and_host() {
+    fn a_scheme_replaces_transport_switch_and_host() {
         let named = "schemes = [\"ndp\", \"hull\", \"dctcp\", \"tcp\", \"dcqcn\", \"phost\"]\n";
         let pacer = "host.pacer.flows = 3\nphantom_queue = [{ drain = \"50%\" }]\n";
         // A key that a scheme lacks does not remain from another scheme.
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_fits_the_rate_that_settings_and_sweep_leave() {
+    fn a_scheme_scales_to_the_rate_of_settings_and_sweep() {
         let named = "schemes = [\"dctcp\"]\n";
         assert_eq!(threshold(&plans(named, &[])[0]), 97_500);
         assert_eq!(threshold(&plans(named, &["links.rate=40Gbps"])[0]), 390_000);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_make_schemes_or_change_them() {
+    fn tables_define_or_change_schemes() {
         let text = "[[series]]\nname = \"a\"\nseeds = [3]\n[[series]]\nname = \"b\"\nschemes = [\"ndp\"]\n\
             [[series]]\nname = \"c\"\nscheme.small.switch.data_queue = \"4pkt\"\n\
             [[series]]\nname = \"d\"\nschemes = []\n\
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_scheme_is_refused() {
+    fn an_invalid_scheme_is_refused() {
         refused("schemes = [\"hul\"]\n", &["s.toml:1:12", "no scheme `hul`", "nearest: hull"]);
         refused("schemes = [\"ndp\", \"ndp\"]\n", &["scheme `ndp` twice"]);
         refused(
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scheme_would_take_from_a_series_is_refused() {
+    fn a_series_key_that_a_scheme_would_replace_is_refused() {
         let series =
             |keys: &str| format!("schemes = [\"ndp\"]\nseries = [{{ name = \"a\", {keys} }}]\n");
         for (keys, lost) in [
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_from_elsewhere_leave_the_scenarios_own_out() {
+    fn schemes_of_another_file_replace_those_of_the_scenario() {
         let known = Transports::built_in();
         let base = format!("{BASE}[[series]]\nname = \"own\"\n[[scheme]]\nname = \"tcp\"\n");
         let read = |text| Scenario::parse_schemes(("s.toml", &base), ("x.toml", text), &[], &known);

@@ -60,7 +60,7 @@ fn are_all_own(tree: &Node) -> bool {
 
 /// Gives the common payload to each transport without its own; `default` is the transport of a tree without one.
 /// Refuses a payload without effect, or a transport without the key.
-pub(super) fn give(
+pub(super) fn set_payloads(
     tree: &mut Node,
     default: &str,
     language: &Language,
@@ -155,7 +155,7 @@ mod tests {
         [[series]]\nname = \"b\"\ntransport.homa = {}\n";
 
     #[test]
-    fn one_payload_is_that_of_every_transport_and_scheme() {
+    fn one_payload_applies_to_every_transport_and_scheme() {
         check("payload = \"1460B\"\n", "", &[], &[("", "ndp", 1460)]);
         check("payload = \"1460B\"\n", SERIES, &[], &[("a", "dctcp", 1460), ("b", "homa", 1460)]);
         let schemes = "schemes = [\"dctcp\", \"hull\", \"ndp\"]\n";
@@ -184,7 +184,7 @@ mod tests {
 
     /// From the lowest: the scenario, a series, a scheme, a setting, a sweep point.
     #[test]
-    fn a_later_layer_holds() {
+    fn the_payload_of_a_later_layer_applies() {
         let own = "[[series]]\nname = \"a\"\ntransport.ndp.payload = \"700B\"\n[[series]]\nname = \"b\"\n";
         check("payload = \"1460B\"\n", own, &[], &[("a", "ndp", 700), ("b", "ndp", 1460)]);
         check(
@@ -206,7 +206,7 @@ mod tests {
 
     /// Thresholds and buckets fit the packets that the scheme sends.
     #[test]
-    fn a_scheme_is_made_for_the_payload_that_it_has() {
+    fn a_scheme_scales_to_its_payload() {
         let bucket = |keys: &str, tables: &str, settings: &[&str]| {
             let runs = runs(keys, tables, settings).unwrap_or_else(|error| panic!("{error}"));
             runs[0].plan.pacer.as_ref().map(|paced| paced.settings.bucket.get())
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_of_no_flow_is_refused() {
+    fn a_payload_that_applies_to_no_flow_is_refused() {
         refused(
             "payload = \"700B\"\ntransport.ndp.payload = \"1460B\"\n",
             "",

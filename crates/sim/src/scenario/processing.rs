@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_its_time_and_exceptions() {
+    fn every_processing_delay_has_a_key_and_exceptions() {
         let clos = parse(
             "links.framing = \"20B\"\nlinks.tor.framing = \"24B\"\nswitch.latency = \"300ns\"\n\
              host.delay = \"3us\"\nhost.delay_spread = \"1us\"\nhost.receive.delay = \"5us\"",
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_time_where_nothing_is_said() {
+    fn processing_takes_no_time_by_default() {
         let clos = parse("").unwrap();
         assert_eq!(clos.processing, Processing::default());
         assert_eq!(clos.host_link.framing_bytes, 0);
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn wrong_processing_keys_are_refused() {
         let refused = |text: &str| parse(text).unwrap_err();
         assert_eq!(
             refused("links.framing = \"2KB\""),

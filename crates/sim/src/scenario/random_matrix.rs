@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_flows_in_all_with_hosts_that_do_not_send_or_receive() {
+    fn a_random_matrix_reads_a_total_and_excluded_hosts() {
         let given = matrix("{ total = 7, not_source = [2, 0, 2], not_destination = [1] }");
         let expected = Matrix::RandomPairs {
             total: 7,

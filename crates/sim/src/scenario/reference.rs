@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_says_what_holds_without_it_and_has_an_example() {
+    fn every_key_has_a_default_text_and_an_example() {
         let language = Transports::built_in().language();
         let mut seen = Vec::new();
         every(&SCENARIO, &language, &mut seen);

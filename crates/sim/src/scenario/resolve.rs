@@ -9,14 +9,14 @@ use trimline_transport::Framing;
 use super::Output;
 use super::workloads::workloads;
 use crate::engine::longest_run;
-use crate::features::{detour, nic, phantom_queue};
+use crate::features::{detour, nic, phantom_queue, timeline};
 use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::form::MAX_HOSTS;
 use crate::keys::links::link;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, number, pair, positive, read};
 use crate::keys::tree::Node;
-use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled, Watch};
+use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled};
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
@@ -71,7 +71,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     }
     links.events.extend(missing);
     let timeline = root.at(&["output", "timeline"]);
-    let timeline = timeline.map(|node| watch(node, &topology)).transpose()?;
+    let timeline = timeline.map(|node| timeline::keys::watch(node, &topology)).transpose()?;
     let series = root.at(&["output", "series"]);
     let sampled = series.map(|node| sampled(node, &topology)).transpose()?.unwrap_or_default();
     let plan = Plan {
@@ -99,7 +99,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         engine: match root.child("engine").and_then(Node::text) {
             _ if timeline.is_some() => EngineChoice::Heap,
             Some("heap") => EngineChoice::Heap,
-            _ => EngineChoice::Windows,
+            _ => EngineChoice::LookaheadWindows,
         },
         timeline,
         sample_every: series
@@ -213,32 +213,6 @@ fn pod(node: &Node, topology: &Clos) -> Result<u32, ScenarioError> {
         };
         ScenarioError::new(&node.place, "no pod of this network", expected)
     })
-}
-
-fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
-    let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
-    let names = topology::links(topology);
-    let places = list("places").iter().map(|node| link(node, &names));
-    let places = places.collect::<Result<Vec<_>, _>>()?;
-    let flows = list("flows").iter().map(|node| pair(node, topology.hosts()));
-    let flows = flows.collect::<Result<Vec<_>, _>>()?;
-    if places.is_empty() && flows.is_empty() {
-        return Err(ScenarioError::new(
-            &node.place,
-            "a timeline of nothing",
-            "at least one of `places` and `flows`",
-        ));
-    }
-    let from = node.child("from").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
-    let to = node.child("to").map(duration_of).transpose()?;
-    if let Some(end) = node.child("to").filter(|_| to.is_some_and(|to| to <= from)) {
-        return Err(ScenarioError::new(
-            &end.place,
-            "the timeline ends before it begins",
-            "a time after `from`",
-        ));
-    }
-    Ok(Watch { places, flows, from, to, keep_packets: false })
 }
 
 // Topology
@@ -512,39 +486,10 @@ impl<'a> Named<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::scenario::Scenario;
 
-    fn timeline(timeline: &str) -> Result<Plan, String> {
-        let text = format!(
-            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n\
-             output.timeline = {timeline}"
-        );
-        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
-        assert!(scenario.runs[0].output.timeline);
-        Ok(scenario.runs[0].plan.clone())
-    }
-
     #[test]
-    fn a_timeline_names_places_and_flows() {
-        let plan = timeline("{ places = [\"host 2\"], flows = [[1, 0]], from = \"1us\" }").unwrap();
-        let links = topology::links(&plan.topology);
-        let host = links.iter().find(|(name, _)| name == "host 2").unwrap().1;
-        assert_eq!(
-            plan.timeline,
-            Some(Watch {
-                places: vec![host],
-                flows: vec![(1, 0)],
-                from: TimeDelta::from_us(1),
-                to: None,
-                keep_packets: false,
-            })
-        );
-        assert_eq!(plan.engine, EngineChoice::Heap);
-    }
-
-    #[test]
-    fn a_core_rate_needs_ports_that_tell_the_last_hop() {
+    fn a_core_rate_needs_last_hop_ports() {
         let plan = |rest: &str| {
             let text = format!(
                 "topology.fattree.k = 4\ntransport.ndp.core_rate = true\n{rest}\n\
@@ -562,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_no_run_reaches_are_refused() {
+    fn times_beyond_the_longest_run_are_refused() {
         let read = |keys: &str, links: &str| {
             let text = format!(
                 "topology.star.hosts = 4\nlinks = {links}\n[[workload]]\nname = \"w\"\n\
@@ -582,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_is_of_a_file_and_no_shape() {
+    fn a_format_without_a_topology_file_is_refused() {
         let workload = "[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
         for shape in ["star.hosts = 8", "back_to_back = {}"] {
             let text = format!("[topology]\nformat = \"htsim\"\n{shape}\n{workload}");
@@ -593,17 +538,5 @@ mod tests {
                  beside `format`, or no `format`"
             );
         }
-    }
-
-    #[test]
-    fn a_timeline_of_nothing_is_refused() {
-        let refused = |text: &str| timeline(text).unwrap_err();
-        assert!(refused("{}").contains("at least one of `places` and `flows`"));
-        assert!(refused("{ places = [] }").contains("a timeline of nothing"));
-        assert!(refused("{ places = [\"host 4\"] }").contains("nearest: host"));
-        assert!(refused("{ flows = [[1, 1]] }").contains("host 1 sends to itself"));
-        assert!(refused("{ flows = [[1, 4]] }").contains("host 4"));
-        let backwards = "{ flows = [[1, 0]], from = \"2us\", to = \"2us\" }";
-        assert!(refused(backwards).contains("ends before it begins"));
     }
 }

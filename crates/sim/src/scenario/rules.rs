@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_names_takes_the_place_of_another() {
+    fn a_list_without_names_replaces_another() {
         let over = [
             "workload.w.size.mixture = [{ size = \"100KB\" }]",
             "[[series.workload]]\nname = \"w\"\nsize.mixture = [{ size = \"100KB\" }]",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_to_say_a_size_takes_the_place_of_another() {
+    fn one_kind_of_size_replaces_another() {
         for base in ["size.distribution = \"web-search\"", "size.mixture = [{ size = \"1KB\" }]"] {
             let pareto = "size.pareto = { shape = \"2\", mean = \"30KB\" }";
             let more = format!("[[series]]\nname = \"a\"\nworkload.w.{pareto}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_file_goes_with_it() {
+    fn replacing_a_file_removes_its_options() {
         let folder = std::env::temp_dir().join(format!("trimline-rules-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("w.flows"), "Nodes 8\nConnections 1\n0->1 start 0 size 1\n")

@@ -204,7 +204,7 @@ mod tests {
 
     /// Up to 10 Gb/s queues have the papers' sizes; above, they are as long in time.
     #[test]
-    fn queues_grow_with_the_rate() {
+    fn queues_scale_with_the_rate() {
         let queue = |name, gbps, packet_bytes| {
             let network = Network { rate: BitRate::from_gbps(gbps), packet_bytes };
             let keys = (named(name).expect(name).keys)(network);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_fit_the_rate_of_the_links() {
+    fn thresholds_scale_with_the_rate_of_the_links() {
         assert_eq!(ALL.each_ref().map(|scheme| scheme.name), NAMES);
         let keys = |name, gbps, packet_bytes| {
             let network = Network { rate: BitRate::from_gbps(gbps), packet_bytes };

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_goes_before_what_stands_beside_or_below_it() {
+    fn a_sweep_overrides_equal_and_shorter_keys() {
         let of =
             |names: Result<Vec<String>, String>| names.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(of(swept(SIZES, "links.rate = \"1Gbps\"", &["workload.w.class=3"])).len(), 2);

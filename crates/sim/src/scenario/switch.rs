@@ -473,7 +473,7 @@ fn ndp_queues(
     }
     if let Some(node) = keys.get("coin") {
         let action =
-            if node.boolean() == Some(true) { Action::TrimByCoin } else { Action::TrimArriving };
+            if node.boolean() == Some(true) { Action::TrimRandom } else { Action::TrimArriving };
         choices.queues[1].overflow = vec![action];
     }
     if let Some(node) = keys.get("trim_to")
@@ -482,7 +482,7 @@ fn ndp_queues(
         if let Some(coin) = keys.get("coin").filter(|coin| coin.boolean() == Some(true)) {
             return Err(ScenarioError::new(
                 &coin.place,
-                "a coin where the sender of a trimmed packet hears of it at once: the arriving packet is the one",
+                "`coin` where a trimmed header goes to the sender: only the arriving packet is trimmed",
                 "`coin = false`, or `trim_to = \"receiver\"`",
             ));
         }
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_beside_drops_or_marks() {
+    fn a_droppable_queue_drops_or_marks() {
         let plain = plan("switch.droppable_queue = \"100pkt\"").unwrap();
         assert_eq!(plain.droppable, Some(ServiceModel::drop_tail(100)));
         assert_eq!(plain.switch, ServiceModel::paper(8, 9000));
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_a_queue_of_the_size_that_is_given() {
+    fn each_class_has_a_queue_of_the_given_size() {
         let model = |keys: &str| plan(&format!("switch = {{ profile = \"qos\", {keys} }}"));
         let switch = |keys| model(keys).unwrap().switch;
         assert_eq!(switch("data_queue = \"10pkt\""), ServiceModel::qos(10));
@@ -679,7 +679,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_laid_over_the_switch_for_the_ports_that_they_name() {
+    fn port_rules_overlay_the_switch_for_their_ports() {
         let plan = plan(
             "switch.data_queue = \"12pkt\"\n\
              [[switch.port]]\nlayer = \"tor\"\ndirection = \"down\"\nwrr = \"20:1\"\n\
@@ -695,7 +695,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_mean_nothing_are_refused() {
+    fn port_rules_without_effect_are_refused() {
         let refused = |rule: &str| plan(&format!("[[switch.port]]\n{rule}")).unwrap_err();
         assert!(refused("wrr = \"20:1\"").contains("no port of this network is meant"));
         assert!(refused("layer = \"spine\"").contains("no port of this network is meant"));

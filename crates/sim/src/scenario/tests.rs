@@ -80,7 +80,7 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
 }
 
 #[test]
-fn an_old_name_names_the_new_one() {
+fn an_old_key_names_the_new_key() {
     for (text, place, said) in [
         (
             "switch.deflection = {}",
@@ -166,7 +166,7 @@ fn a_wrong_unit_names_the_nearest() {
 }
 
 #[test]
-fn a_wrong_type_says_what_belongs_there() {
+fn a_wrong_type_names_the_expected_one() {
     check(
         "hosts = 432",
         "hosts = \"432\"",
@@ -193,14 +193,14 @@ fn a_wrong_type_says_what_belongs_there() {
 }
 
 #[test]
-fn text_that_is_not_toml_has_a_place_too() {
+fn invalid_toml_is_refused_with_its_place() {
     let message = refused("hosts = 432", "hosts = = 432");
     assert!(message.starts_with("scenario.toml:7:"), "{message}");
     assert!(message.contains("not TOML"), "{message}");
 }
 
 #[test]
-fn a_tree_that_does_not_exist_names_its_neighbours() {
+fn an_impossible_fattree_names_the_nearest_sizes() {
     check(
         "432",
         "431",
@@ -277,7 +277,7 @@ fn hosts_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn workloads_must_be_there_and_differ() {
+fn missing_or_equal_workloads_are_refused() {
     let workload = "[[workload]]\nname = \"everyone\"\npermutation = {}\nsize = \"long-lived\"\n";
     check(
         workload,
@@ -308,7 +308,7 @@ fn workloads_must_be_there_and_differ() {
 }
 
 #[test]
-fn a_run_must_be_able_to_end() {
+fn a_run_without_an_end_is_refused() {
     check(
         "duration = \"20.1ms\"\nwarm_up = \"10.1ms\"",
         "",
@@ -359,7 +359,7 @@ fn seeds_are_a_number_a_list_or_a_range() {
 }
 
 #[test]
-fn clocks_are_slow_by_parts_per_million_of_the_gap() {
+fn a_slow_clock_adds_parts_per_million_to_the_gap() {
     let lag = |cbr: &str| {
         let text = GOOD.replace("[topology.fattree]", &format!("{cbr}\n[topology.fattree]"));
         let runs = parse(&text).unwrap_or_else(|error| panic!("{error}")).runs;
@@ -372,7 +372,7 @@ fn clocks_are_slow_by_parts_per_million_of_the_gap() {
 }
 
 #[test]
-fn profiles_bring_their_pacing_and_overrides_change_them() {
+fn profiles_set_the_pacing_and_keys_override_it() {
     let plan = |text: &str| {
         let text = GOOD.replace("[topology.fattree]", &format!("{text}\n[topology.fattree]"));
         parse(&text).unwrap_or_else(|error| panic!("{error}")).runs.remove(0).plan
@@ -395,7 +395,11 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
     let to = |whom: &str| plan(&format!("switch.trim_to = \"{whom}\"")).switch;
     let overflow = |whom: &str| to(whom).describe().join("; ");
     assert_eq!(to("receiver"), ServiceModel::paper(8, 9000));
-    assert!(overflow("sender").contains("trimmed to 64 B and returned"), "{}", overflow("sender"));
+    assert!(
+        overflow("sender").contains("trim the arriving packet to 64 B and return it"),
+        "{}",
+        overflow("sender")
+    );
     let ndp = "transport.ndp = { payload = \"1500B\", initial_window = 23, rto = \"5ms\", \
                pull_spacing.percent_of_wire = 99, path_penalty = false }";
     let small = plan(ndp);
@@ -410,7 +414,7 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
 }
 
 #[test]
-fn a_switch_that_cannot_work_is_refused() {
+fn an_invalid_switch_is_refused() {
     let refused = |text: &str| -> String {
         let text = GOOD.replace("[topology.fattree]", &format!("{text}\n[topology.fattree]"));
         parse(&text).map(|_| ()).unwrap_err().to_string()
@@ -434,8 +438,8 @@ fn a_switch_that_cannot_work_is_refused() {
     );
     assert_eq!(
         refused("switch = { coin = true, trim_to = \"sender\" }"),
-        "scenario.toml:6:19: a coin where the sender of a trimmed packet hears of it at once: the arriving packet is \
-         the one (at `true`); expected `coin = false`, or `trim_to = \"receiver\"`"
+        "scenario.toml:6:19: `coin` where a trimmed header goes to the sender: only the arriving packet is trimmed \
+         (at `true`); expected `coin = false`, or `trim_to = \"receiver\"`"
     );
     assert_eq!(
         refused("switch = { profile = \"drop-tail\", trim_to = \"both\" }"),
@@ -578,7 +582,7 @@ fn series_sweep_and_seeds_multiply() {
 }
 
 #[test]
-fn mistakes_in_series_and_sweep_point_at_themselves() {
+fn errors_in_series_and_sweep_have_their_place() {
     let refused = |from: &str, to: &str| -> String {
         assert!(VARIED.contains(from), "{from}");
         parse(&VARIED.replacen(from, to, 1)).map(|_| ()).unwrap_err().to_string()
@@ -630,7 +634,7 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
 }
 
 #[test]
-fn settings_hold_in_every_series() {
+fn settings_apply_to_every_series() {
     let settings = |settings: &[&str]| {
         let settings: Vec<String> = settings.iter().map(|&text| text.to_owned()).collect();
         Scenario::parse("scenario.toml", VARIED, &settings)
@@ -671,7 +675,7 @@ fn settings_hold_in_every_series() {
 }
 
 #[test]
-fn the_published_schema_is_the_grammar() {
+fn the_published_schema_matches_the_grammar() {
     let published = include_str!("../../../../schema/scenario.schema.json");
     assert!(
         published == schema(&Transports::built_in()),
@@ -680,7 +684,7 @@ fn the_published_schema_is_the_grammar() {
 }
 
 #[test]
-fn a_window_of_the_bandwidth_delay_product() {
+fn an_initial_window_may_be_the_bandwidth_delay_product() {
     let window = |text: &str| {
         let text = format!(
             "{text}\n[topology.fattree]\nhosts = 432\n[[workload]]\nname = \"p\"\npermutation = {{}}\nsize = \"9KB\"\n"
@@ -700,7 +704,7 @@ fn a_window_of_the_bandwidth_delay_product() {
 }
 
 #[test]
-fn a_number_of_seeds_cannot_be_misread() {
+fn an_ambiguous_number_of_seeds_is_refused() {
     let seeds = |text: &str| {
         let scenario = Scenario::parse("s.toml", VARIED, &[format!("seeds={text}")]);
         let seeds = |scenario: Scenario| -> Vec<u64> {
@@ -717,7 +721,7 @@ fn a_number_of_seeds_cannot_be_misread() {
 }
 
 #[test]
-fn a_run_has_a_length() {
+fn a_run_without_length_is_refused() {
     let refused = Scenario::parse("s.toml", VARIED, &["duration=0s".to_owned()]).unwrap_err();
     assert!(refused.to_string().contains("a run of no length"), "{refused}");
 }
@@ -730,7 +734,7 @@ fn processor_ns() -> u64 {
 
 /// Each name was once compared with all before it: eight times the workloads took 64 times as long.
 #[test]
-fn a_hundred_thousand_workloads_are_read_in_one_go() {
+fn a_hundred_thousand_workloads_are_read() {
     let read = |count: usize| {
         let mut text = "topology.star.hosts = 3\n".to_owned();
         for number in 0..count {

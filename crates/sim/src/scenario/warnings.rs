@@ -109,7 +109,7 @@ fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
     if threshold == 0 && model.seen == Seen::LastDeparture {
         return vec![
             "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` \
-             below one packet for ever after a port's first packet: every later packet is detoured"
+             below one packet forever after a port's first packet: every later packet is detoured"
                 .to_owned(),
         ];
     }
@@ -168,7 +168,7 @@ fn may_stand_still(plan: &Plan) -> Option<String> {
     let model = plan.detour.filter(|model| model.hot.is_some())?;
     let is_endless = model.limit.is_none() && !model.targets.equal_cost;
     (is_endless && plan.lossless.is_some()).then(|| {
-        "packets are detoured without limit over priority flow control: ports may wait for each other in a circle"
+        "packets are detoured without limit over priority flow control: a cycle of paused ports (deadlock) is possible"
             .to_owned()
     })
 }
@@ -184,8 +184,8 @@ fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
     // A difference below a twentieth is lost in rounding, and not visible in results.
     (sent * 20 < round_trip * 19).then(|| {
         format!(
-            "transport {}: `{key}` has room for {window} of the {} packets that an idle round trip between the farthest hosts \
-             holds: one flow has at most {} % of an idle path",
+            "transport {}: `{key}` covers {window} of the {} packets of the bandwidth-delay product between the farthest \
+             hosts: one flow gets at most {} % of an idle path",
             chosen.name(),
             round_trip.div_ceil(each),
             sent * 100 / round_trip
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_that_no_queue_reaches_is_said_of_every_kind_of_port() {
+    fn a_threshold_that_no_queue_reaches_is_warned_of_for_every_port_kind() {
         let queue = "`ecn_threshold` of 30 packets is not below the 11 full packets that a queue holds: nothing is marked";
         check(
             "transport.dctcp = {}\nswitch.data_queue = \"100KB\"",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn links_slower_than_those_of_hosts_are_said() {
+    fn links_slower_than_host_links_are_warned_of() {
         let fat_tree = "topology.fattree.k = 4\nlinks.";
         check(&format!("{fat_tree}tor.rate = \"40Gbps\""), &[]);
         let slower = said(&format!("{fat_tree}host.rate = \"40Gbps\""));
@@ -250,7 +250,7 @@ mod tests {
 
     /// 4 ports: three inputs of 136 KB, a packet and the headroom of 20,692 B.
     #[test]
-    fn pauses_stop_senders_below_a_threshold() {
+    fn a_threshold_above_the_pause_limits_is_warned_of() {
         let pfc = |kmin: &str| {
             format!(
                 "transport.dcqcn = {{}}\nswitch = {{ pfc.xoff = \"15pkt\", \
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_never_detours_is_said() {
+    fn a_port_that_never_detours_is_warned_of() {
         let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
             switch = { data_queue = \"64pkt\", detour = {}, port = [{ layer = \"tor\", direction = \"up\", data_queue = \"56pkt\" }] }";
         check(
@@ -285,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_always_detours_is_said() {
+    fn a_port_that_always_detours_is_warned_of() {
         let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
             switch.detour = { threshold = \"8KB\", seen = \"last-departure\" }";
         check(
             keys,
             &[
-                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` below one packet for ever after a port's first packet: every later packet is detoured",
+                "switch.detour: the length at a departure counts the packet that leaves, so it is above a `threshold` below one packet forever after a port's first packet: every later packet is detoured",
             ],
         );
         check(&keys.replace("8KB", "10KB"), &[]);
@@ -299,7 +299,7 @@ mod tests {
 
     /// 5 % of 10 Gb/s are 62,500 B in a millisecond, and a packet of 9064 B comes at once.
     #[test]
-    fn a_phantom_queue_that_a_run_is_too_short_for_is_said() {
+    fn a_run_too_short_for_a_phantom_queue_is_warned_of() {
         let phantom = |threshold: &str| {
             format!(
                 "duration = \"1ms\"\ntransport.dctcp = {{}}\nphantom_queue = [{{ threshold = \"{threshold}\" }}]"
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_work_against_each_other_are_said() {
+    fn contradicting_settings_are_warned_of() {
         let dctcp = "topology.star.hosts = 4\ntransport.dctcp.payload = \"1460B\"\n";
         check(
             &format!("{dctcp}host.pacer.backlog_gain = 0"),
@@ -338,14 +338,14 @@ mod tests {
         check(
             &endless("\"none\""),
             &[
-                "packets are detoured without limit over priority flow control: ports may wait for each other in a circle",
+                "packets are detoured without limit over priority flow control: a cycle of paused ports (deadlock) is possible",
             ],
         );
         check(&endless("9"), &[]);
     }
 
     #[test]
-    fn a_transport_that_cannot_fill_an_idle_path_says_so() {
+    fn a_transport_that_cannot_fill_an_idle_path_is_warned_of() {
         let narrow = |transport: &str| {
             let keys =
                 format!("links = {{ rate = \"400Gbps\", delay = \"5us\" }}\ntransport.{transport}");
@@ -356,8 +356,8 @@ mod tests {
         // 20.37 us: 113 packets of 181.28 ns.
         assert_eq!(
             narrow("ndp.initial_window = 30"),
-            "transport ndp: `initial_window` has room for 30 of the 113 packets that an idle round trip between the farthest \
-             hosts holds: one flow has at most 26 % of an idle path"
+            "transport ndp: `initial_window` covers 30 of the 113 packets of the bandwidth-delay product between the farthest \
+             hosts: one flow gets at most 26 % of an idle path"
         );
         for (transport, key) in [
             ("phost.token_window = 8", "token_window"),
@@ -367,7 +367,7 @@ mod tests {
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
         ] {
-            assert!(narrow(transport).contains(&format!("`{key}` has room")), "{transport}");
+            assert!(narrow(transport).contains(&format!("`{key}` covers")), "{transport}");
         }
         // By default no window is too narrow, at any rate.
         for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {

@@ -91,7 +91,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         link_events: Vec::new(),
         routing_convergence: TimeDelta::from_us(100),
         impairment: Impairment::default(),
-        engine: EngineChoice::Windows,
+        engine: EngineChoice::LookaheadWindows,
         timeline: None,
         sample_every: None,
         sampled: Sampled::default(),

@@ -12,27 +12,27 @@ use super::variations::{
     stop_inputs, take_time, trims_towards_senders, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
-use crate::random::SplitMix;
 use crate::topology::{self, Clos, LinkSpec};
 use crate::transports::{AnyTransport, Keys, Ndp, random_parameters};
+use trimline_packet::SplitMix;
 
 fn topology(draws: &mut SplitMix) -> Clos {
-    let mut clos = match draws.below(5) {
-        0 => star(2 + draws.below(14) as u32),
+    let mut clos = match draws.modulo(5) {
+        0 => star(2 + draws.modulo(14) as u32),
         1 => fattree(4),
         2 => Clos { hosts_per_tor: 4, ..fattree(4) },
         3 => Clos {
             tiers: 2,
             pods: 1,
-            tors_per_pod: 2 + draws.below(4) as u32,
-            hosts_per_tor: 1 + draws.below(4) as u32,
-            aggregations_per_pod: 1 + draws.below(4) as u32,
+            tors_per_pod: 2 + draws.modulo(4) as u32,
+            hosts_per_tor: 1 + draws.modulo(4) as u32,
+            aggregations_per_pod: 1 + draws.modulo(4) as u32,
             cores_per_aggregation: 0,
             ..fattree(4)
         },
         _ => Clos { tiers: 0, pods: 1, tors_per_pod: 2, hosts_per_tor: 1, ..star(2) },
     };
-    if draws.below(3) == 0 {
+    if draws.modulo(3) == 0 {
         let mut spec = || {
             let rate = BitRate::from_gbps(draws.one_of(&[1, 3, 10, 40, 100]));
             LinkSpec::new(rate, TimeDelta::from_ns(draws.one_of(&[0, 100, 1000, 5000])))
@@ -44,42 +44,42 @@ fn topology(draws: &mut SplitMix) -> Clos {
 
 /// A random small network with NDP: topology, switch profile, workloads, tiny queues.
 pub fn case(number: u64) -> Plan {
-    let mut draws = SplitMix::new(number);
+    let mut draws = SplitMix(number);
     let topology = topology(&mut draws);
     let hosts = topology.hosts();
-    let host = |draws: &mut SplitMix| draws.below(u64::from(hosts)) as u32;
+    let host = |draws: &mut SplitMix| draws.modulo(u64::from(hosts)) as u32;
     let mut workloads = Vec::new();
-    for place in 0..1 + draws.below(3) {
-        let mut new = match draws.below(4) {
+    for place in 0..1 + draws.modulo(3) {
+        let mut new = match draws.modulo(4) {
             0 => {
-                let mut matrix = incast(1 + draws.below(u64::from(hosts) - 1) as u32, 1);
-                let size = trimline_packet::ByteCount::new(1 + draws.below(300_000));
+                let mut matrix = incast(1 + draws.modulo(u64::from(hosts) - 1) as u32, 1);
+                let size = trimline_packet::ByteCount::new(1 + draws.modulo(300_000));
                 matrix.size = Size::Fixed(size);
                 matrix
             }
-            1 => workload("", Matrix::Permutation, Some(1 + draws.below(1_000_000))),
+            1 => workload("", Matrix::Permutation, Some(1 + draws.modulo(1_000_000))),
             2 => workload("", Matrix::Permutation, None),
             _ => {
                 let mut pairs = Vec::new();
-                for _ in 0..1 + draws.below(6) {
+                for _ in 0..1 + draws.modulo(6) {
                     let from = host(&mut draws);
                     pairs.push((from, (from + 1 + host(&mut draws) % (hosts - 1)) % hosts));
                 }
-                workload("", Matrix::Pairs(pairs), Some(1 + draws.below(200_000)))
+                workload("", Matrix::Pairs(pairs), Some(1 + draws.modulo(200_000)))
             }
         };
         new.name = format!("w{place}");
         new.start_jitter = TimeDelta::from_ns(draws.one_of(&[0, 1, 1000, 100_000]));
         new.start = TimeDelta::from_us(draws.one_of(&[0, 0, 7, 2_000]));
-        new.class = draws.below(4) as u8;
-        if draws.below(4) == 0 {
+        new.class = draws.modulo(4) as u8;
+        if draws.modulo(4) == 0 {
             new.spraying = Spraying::SwitchRandom;
         }
         workloads.push(new);
     }
     let packets = draws.one_of(&[1, 2, 3, 6, 8, 12]);
     let payload = draws.one_of(&[9000, 9000, 1500, 512]);
-    let switch = match draws.below(8) {
+    let switch = match draws.modulo(8) {
         0 => ServiceModel::htsim(packets.max(2), payload),
         1 => ServiceModel::csg_htsim(packets.max(2), payload),
         2 => ServiceModel::netfpga(),
@@ -92,23 +92,23 @@ pub fn case(number: u64) -> Plan {
     let mut plan = plan(topology, chosen, workloads);
     (plan.seed, plan.switch) = (number, switch);
     let is_endless = plan.workloads.iter().any(|workload| workload.size == Size::LongLived);
-    if is_endless || draws.below(4) == 0 {
-        plan.duration = Some(TimeDelta::from_ps(1_000_000_000 + draws.below(2_000_000_000)));
-        plan.warm_up = TimeDelta::from_ps(draws.below(900_000_000));
+    if is_endless || draws.modulo(4) == 0 {
+        plan.duration = Some(TimeDelta::from_ps(1_000_000_000 + draws.modulo(2_000_000_000)));
+        plan.warm_up = TimeDelta::from_ps(draws.modulo(900_000_000));
     }
     plan
 }
 
 /// Draws changes of the links of a run. At most one failed link is not restored.
-pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
+pub fn change_links(plan: &mut Plan, draws: &mut SplitMix) {
     let links = topology::links(&plan.topology);
-    for _ in 0..draws.below(4) {
-        let link = links[draws.below(links.len() as u64) as usize].1;
+    for _ in 0..draws.modulo(4) {
+        let link = links[draws.modulo(links.len() as u64) as usize].1;
         let begin = draws.one_of(&[0, 1, 20, 100, 1_000, 2_050]) * 1_000_000;
-        let begin = TimeDelta::from_ps(begin + draws.below(3) * draws.below(1_000_000));
+        let begin = TimeDelta::from_ps(begin + draws.modulo(3) * draws.modulo(1_000_000));
         let length = draws.one_of(&[1, 50, 500, 3_000, 20_000]);
-        let both_directions = draws.below(3) != 0;
-        let change = match draws.below(3) {
+        let both_directions = draws.modulo(3) != 0;
+        let change = match draws.modulo(3) {
             0 => LinkChange::Rate(BitRate::from_bps(draws.one_of(&[
                 100_000_000,
                 1_000_000_000,
@@ -122,16 +122,16 @@ pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
         let change = LinkChange::Restore;
         plan.link_events.push(LinkEvent { at: end, link, both_directions: true, change });
     }
-    if draws.below(4) == 0 {
+    if draws.modulo(4) == 0 {
         // One link between switches fails for good. If each switch has two up-links every pair of hosts keeps a path;
         // otherwise a time limit ends the run.
         let between: Vec<_> = links.iter().filter(|(name, _)| name.contains(" up ")).collect();
         if !between.is_empty() {
-            let link = between[draws.below(between.len() as u64) as usize].1;
+            let link = between[draws.modulo(between.len() as u64) as usize].1;
             let back = topology::reverse(&plan.topology, link);
             plan.link_events.retain(|event| event.link != link && event.link != back);
-            let at = TimeDelta::from_us(draws.below(1_000));
-            let (both_directions, change) = (draws.below(2) == 0, LinkChange::Fail);
+            let at = TimeDelta::from_us(draws.modulo(1_000));
+            let (both_directions, change) = (draws.modulo(2) == 0, LinkChange::Fail);
             plan.link_events.push(LinkEvent { at, link, both_directions, change });
             if plan.topology.aggregations_per_pod < 2 {
                 plan.duration = Some(TimeDelta::from_ms(20));
@@ -146,9 +146,9 @@ pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
         reordering: TimeDelta::from_ns(draws.one_of(&[0, 0, 1, 900, 20_000, 300_000])),
         links: Vec::new(),
     };
-    if draws.below(3) == 0 {
-        for _ in 0..1 + draws.below(3) {
-            plan.impairment.links.push(links[draws.below(links.len() as u64) as usize].1);
+    if draws.modulo(3) == 0 {
+        for _ in 0..1 + draws.modulo(3) {
+            plan.impairment.links.push(links[draws.modulo(links.len() as u64) as usize].1);
         }
     }
 }
@@ -260,7 +260,7 @@ pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<
 /// Returns the network of a seed: two of three have the first of `transports`, the third another in turn, every seventh
 /// two together.
 fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
-    let mut draws = SplitMix::new(seed ^ 0x6c69_6e6b_7300_0000);
+    let mut draws = SplitMix(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
     let others = transports.len() as u64 - 1;
     let place = match (others, seed % 3) {
@@ -271,7 +271,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     if seed % 7 == 6 && others > 0 {
         let beside = transports[((place + 1 + seed / 7 % others) % (others + 1)) as usize];
         let payload_bytes = plan.transports[0].payload_bytes();
-        let mut draws = SplitMix::new(seed ^ 0x6265_7369);
+        let mut draws = SplitMix(seed ^ 0x6265_7369);
         let beside = random_parameters(beside, &mut draws, payload_bytes, &plan.topology);
         plan.transports.push(beside);
         for (place, workload) in plan.workloads.iter_mut().enumerate() {
@@ -305,7 +305,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     }
     for workload in &mut plan.workloads {
         // Small flows, so that a thousand runs take seconds.
-        let max = 1 + draws.below(100_000);
+        let max = 1 + draws.modulo(100_000);
         let size = match workload.size {
             Size::Fixed(size) => size.get().min(max),
             Size::LongLived | Size::Drawn(_) | Size::Pareto(_) => max,
@@ -313,18 +313,18 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
         workload.size = Size::Fixed(ByteCount::new(size));
     }
     (plan.duration, plan.warm_up) = (None, TimeDelta::ZERO);
-    unsettle(&mut plan, &mut draws);
+    change_links(&mut plan, &mut draws);
     plan
 }
 
 /// Chooses a random transport. If its default switches do not trim, three of four networks have such switches.
 fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTransport) {
-    let mut draws = SplitMix::new(seed ^ 0x7463_7000);
+    let mut draws = SplitMix(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
     plan.transports = vec![random_parameters(transport, &mut draws, payload_bytes, &plan.topology)];
     let profile = transport.profile(&Keys::none(transport.grammar()));
     let is_plain = matches!(profile, "drop-tail" | "ecn" | "priorities");
-    if is_plain && draws.below(4) != 0 {
+    if is_plain && draws.modulo(4) != 0 {
         let packets = draws.one_of(&[2, 5, 30, 200]);
         plan.switch = match profile {
             "priorities" => priorities(packets, payload_bytes + 100, &mut draws),
@@ -365,10 +365,10 @@ fn notified_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceM
 /// Eight priorities; half of the draws add a common limit and selective dropping.
 fn priorities(packets: u32, packet_bytes: u16, draws: &mut SplitMix) -> ServiceModel {
     let mut choices = Choices::priorities(packets, packet_bytes);
-    if draws.below(2) == 0 {
+    if draws.modulo(2) == 0 {
         choices.port = Limit::packets(packets + draws.one_of(&[0, 3, 60]));
     }
-    if draws.below(2) == 0 {
+    if draws.modulo(2) == 0 {
         let above = draws.one_of(&[0, 1500, 6000]);
         choices.queues.iter_mut().for_each(|queue| queue.selective_drop = Some(above));
     }

@@ -22,16 +22,16 @@ use crate::plan::{
     Pool, PortRule, Queries, ReceiveHosts, Servers, SharedMemory, Size, SizeDistribution, Spraying,
     TransmitHosts, WhenBusy, Workload,
 };
-use crate::random::SplitMix;
 use crate::topology::{self, HostDelay, Processing, Routes};
 use crate::transports::{Ndp, Transport};
+use trimline_packet::SplitMix;
 
 /// Makes queues share memory of four packets or more.
 pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_0000);
+    let mut draws = SplitMix(seed ^ 0x706f_6f6c_0000);
     let payload = plan.transports[0].payload_bytes();
     let packets = draws.one_of(&[2, 8, 60]);
-    let mut switch = match draws.below(5) {
+    let mut switch = match draws.modulo(5) {
         0 => trimline_switch::Choices::paper(packets, payload),
         1 => trimline_switch::Choices::p4(packets, payload),
         2 => trimline_switch::Choices::drop_tail(packets),
@@ -40,13 +40,13 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
     };
     let alpha = draws.one_of(&[(1, 1), (3, 1), (64, 1)]);
     for queue in &mut switch.queues {
-        if draws.below(4) != 0 {
+        if draws.modulo(4) != 0 {
             queue.pool = Some(Alpha::from_fraction(alpha.0, alpha.1));
         }
     }
     plan.switch = switch.build().expect("a model");
     let packet = u64::from(payload) + 64;
-    plan.shared_memory = match draws.below(2) {
+    plan.shared_memory = match draws.modulo(2) {
         0 => SharedMemory::OfPort(ByteCount::new(packet * draws.one_of(&[2, 10]))),
         _ => SharedMemory::OfSwitch(ByteCount::new(packet * draws.one_of(&[4, 40]))),
     };
@@ -54,13 +54,13 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
 
 /// Adds priority flow control with early or late thresholds, with or without a queue for control packets.
 pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x7066_6300_0000);
+    let mut draws = SplitMix(seed ^ 0x7066_6300_0000);
     let packet = u32::from(plan.full_wire_bytes());
     let mut choices = trimline_switch::Choices::drop_tail(1);
     let queue = &mut choices.queues[0];
     (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
     let kmin = packet * draws.one_of(&[0, 1, 8]);
-    queue.marker = match draws.below(3) {
+    queue.marker = match draws.modulo(3) {
         0 => Marker::None,
         1 => Marker::Threshold {
             unit: Unit::Bytes,
@@ -68,10 +68,10 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
             count_self: false,
             at: draws.one_of(&[MarkAt::Enqueue, MarkAt::Dequeue]),
         },
-        _ => Marker::Ramp { kmin, kmax: kmin + 5 * packet, pmax: 1 << draws.below(32) },
+        _ => Marker::Ramp { kmin, kmax: kmin + 5 * packet, pmax: 1 << draws.modulo(32) },
     };
     let mut classes = 1;
-    if draws.below(2) == 0 {
+    if draws.modulo(2) == 0 {
         choices.queues.insert(0, choices.queues[0].clone().marker(Marker::None));
         choices.classifier = Classifier::HeaderAndData;
         choices.scheduler = Scheduler::Strict;
@@ -80,8 +80,8 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     plan.switch = choices.build().expect("a model");
     (plan.shared_memory, plan.droppable) = (SharedMemory::None, None);
     plan.port_rules.clear();
-    let xoff = packet * draws.one_of(&[1, 3, 20]) + draws.below(100) as u32;
-    let xon = draws.below(u64::from(xoff)) as u32;
+    let xoff = packet * draws.one_of(&[1, 3, 20]) + draws.modulo(100) as u32;
+    let xon = draws.modulo(u64::from(xoff)) as u32;
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes });
 }
 
@@ -95,16 +95,16 @@ pub(super) fn trims_towards_senders(both: bool, packets: u32, payload_bytes: u16
 /// Makes switches detour packets early or late, rarely or always. Not with priority flow control: paths that are not up
 /// and down may form a cycle of paused ports.
 pub(super) fn detour(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x6f70_6600_0000);
+    let mut draws = SplitMix(seed ^ 0x6f70_6600_0000);
     let routes = Routes::new(&plan.topology);
     let has_ways = (0..routes.ports()).any(|port| routes.leads_to_switch(port));
     if plan.lossless.is_some() || !has_ways {
         return;
     }
-    let scheme = match draws.below(4) {
+    let scheme = match draws.modulo(4) {
         0 => DetourModel::dibs(),
         1 => DetourModel::rps(),
-        _ => DetourModel::opf(draws.below(3) as u32),
+        _ => DetourModel::opf(draws.modulo(3) as u32),
     };
     let is_spraying = scheme.targets.equal_cost;
     let limits = match is_spraying {
@@ -114,13 +114,13 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
     };
     let mut model = DetourModel {
         detourable: draws.one_of(&[Detourable::Unscheduled, Detourable::Data, Detourable::Data]),
-        hot: if draws.below(8) == 0 { None } else { scheme.hot },
+        hot: if draws.modulo(8) == 0 { None } else { scheme.hot },
         pick: draws.one_of(&[Pick::ShorterOfTwo, Pick::One]),
         targets: Targets {
-            hosts: !is_spraying && draws.below(8) == 0,
-            input: draws.below(4) == 0,
-            dead: draws.below(4) == 0,
-            own: is_spraying || draws.below(4) == 0,
+            hosts: !is_spraying && draws.modulo(8) == 0,
+            input: draws.modulo(4) == 0,
+            dead: draws.modulo(4) == 0,
+            own: is_spraying || draws.modulo(4) == 0,
             ..scheme.targets
         },
         limit: draws.one_of(&limits),
@@ -135,11 +135,11 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
 
 /// Adds phantom queues to some links, and pacers to some hosts.
 pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x6275_6d70_0000);
+    let mut draws = SplitMix(seed ^ 0x6275_6d70_0000);
     let routes = Routes::new(&plan.topology);
     let one_in = draws.one_of(&[1, 3]);
     for (_, link) in topology::links(&plan.topology) {
-        if draws.below(one_in) != 0 {
+        if draws.modulo(one_in) != 0 {
             continue;
         }
         let rate = routes.link(link.node()).spec.rate;
@@ -152,7 +152,7 @@ pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
         plan.phantom_queues.push(PhantomLink { link, settings, model });
     }
     // A pacer does not see pauses.
-    if plan.lossless.is_none() && draws.below(2) == 0 {
+    if plan.lossless.is_none() && draws.modulo(2) == 0 {
         plan.pacer = Some(pace(plan, &mut draws));
     }
 }
@@ -177,22 +177,22 @@ fn pace(plan: &Plan, draws: &mut SplitMix) -> PacedHosts {
     };
     let model = settings.check(link, packet).expect("a pacer");
     let hosts = plan.topology.hosts();
-    let some = (0..hosts).filter(|_| draws.below(2) == 0).collect();
+    let some = (0..hosts).filter(|_| draws.modulo(2) == 0).collect();
     PacedHosts { hosts: draws.one_of(&[true, false]).then_some(some), settings, model }
 }
 
 /// Adds queues in NICs, and processors for arriving packets.
 pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x6e69_6373_0000);
+    let mut draws = SplitMix(seed ^ 0x6e69_6373_0000);
     let packet = plan.full_wire_bytes();
     let us = TimeDelta::from_us;
     let hosts = plan.topology.hosts();
-    let some = |draws: &mut SplitMix| match draws.below(3) {
-        0 => Some((0..hosts).filter(|_| draws.below(2) == 0).collect()),
+    let some = |draws: &mut SplitMix| match draws.modulo(3) {
+        0 => Some((0..hosts).filter(|_| draws.modulo(2) == 0).collect()),
         _ => None,
     };
     // A queue does not see pauses.
-    if plan.lossless.is_none() && draws.below(3) != 0 {
+    if plan.lossless.is_none() && draws.modulo(3) != 0 {
         let settings = TransmitterSettings {
             queue: ByteCount::new(u64::from(packet) * draws.one_of(&[4, 40, 1_000])),
             burst: ByteCount::new(draws.one_of(&[0, 5_000, 64_000])),
@@ -203,7 +203,7 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
     }
     let processors = draws.one_of(&[1, 1, 3, 16]);
     let settings = ReceiverSettings {
-        interrupts: match draws.below(3) {
+        interrupts: match draws.modulo(3) {
             0 => Interrupts::EachFrame,
             1 => Interrupts::Coalesced {
                 frames: draws.one_of(&[2, 32]),
@@ -218,7 +218,7 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
         per_interrupt: TimeDelta::from_ns(draws.one_of(&[0, 1_000])),
         per_packet: TimeDelta::from_ns(draws.one_of(&[0, 260])),
         per_answer: TimeDelta::from_ns(draws.one_of(&[0, 5_200])),
-        bypass: Bypass { notifications: draws.below(2) == 0, probes: draws.below(2) == 0 },
+        bypass: Bypass { notifications: draws.modulo(2) == 0, probes: draws.modulo(2) == 0 },
     };
     let model = settings.check().expect("processors");
     plan.nics.receive = Some(ReceiveHosts { hosts: some(&mut draws), settings, model });
@@ -226,9 +226,9 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
 
 /// Makes ports differ, and adds a second queue for droppable packets.
 pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x706f_7274_7300);
+    let mut draws = SplitMix(seed ^ 0x706f_7274_7300);
     let payload = plan.transports[0].payload_bytes();
-    let beside = |draws: &mut SplitMix| match draws.below(3) {
+    let beside = |draws: &mut SplitMix| match draws.modulo(3) {
         0 => None,
         1 => Some(ServiceModel::drop_tail(draws.one_of(&[2, 9, 50]))),
         _ => Some(ServiceModel::ecn(draws.one_of(&[6, 50]), 3)),
@@ -237,10 +237,10 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     let links = topology::links(&plan.topology);
     let ports: Vec<_> = links.iter().filter(|(name, _)| !name.starts_with("host")).collect();
     // Either all ports of a switch share memory, or no port does.
-    let rules = if plan.switch.shares_memory() { 0 } else { 1 + draws.below(3) };
+    let rules = if plan.switch.shares_memory() { 0 } else { 1 + draws.modulo(3) };
     for _ in 0..rules {
         let packets = draws.one_of(&[2, 8, 40]);
-        let main = match draws.below(6) {
+        let main = match draws.modulo(6) {
             0 => last_hop(packets, payload),
             1 => ServiceModel::p4(packets, payload),
             2 => ServiceModel::drop_tail(packets),
@@ -248,7 +248,7 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
             4 => selective(packets, draws.one_of(&[0, 6000])),
             _ => ServiceModel::cut_payload(packets, payload + 64),
         };
-        let (every, first) = (1 + draws.below(3) as usize, draws.below(3) as usize);
+        let (every, first) = (1 + draws.modulo(3) as usize, draws.modulo(3) as usize);
         let ports = ports.iter().skip(first).step_by(every).map(|&&(_, link)| link).collect();
         let model = DrrModel { main, droppable: beside(&mut draws) };
         let base = plan.base.clone();
@@ -270,7 +270,7 @@ fn selective(packets: u32, above: u32) -> ServiceModel {
 
 /// Gives hosts and switches random delays in both directions, and links framing.
 pub fn take_time(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x7061_7274_7300);
+    let mut draws = SplitMix(seed ^ 0x7061_7274_7300);
     let mut host = || HostDelay {
         min: TimeDelta::from_ns(draws.one_of(&[0, 1, 800, 20_000])),
         spread: TimeDelta::from_ns(draws.one_of(&[0, 0, 1, 900, 30_000])),
@@ -294,7 +294,7 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
 
 /// Makes all connections persistent, with flows that follow each other, and adds requests.
 pub(super) fn make_persistent(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x6b65_7074_0000);
+    let mut draws = SplitMix(seed ^ 0x6b65_7074_0000);
     for workload in &mut plan.workloads {
         workload.arrivals = arrivals(workload, &mut draws);
     }
@@ -319,11 +319,11 @@ fn may_persist(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
 /// Makes connections persistent, in pools of one or more. Sizes are Pareto or a mixture of two.
 pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     make_persistent(plan, seed);
-    let mut draws = SplitMix::new(seed ^ 0x706f_6f6c_7300);
+    let mut draws = SplitMix(seed ^ 0x706f_6f6c_7300);
     for workload in may_persist(plan) {
         workload.size = heavy_tail(&workload.size, &mut draws);
         if let Matrix::Requests(queries) = &mut workload.matrix {
-            queries.from_request = draws.below(2) == 0;
+            queries.from_request = draws.modulo(2) == 0;
         }
     }
     let each = draws.one_of(&[1, 2, 3, 16]);
@@ -335,7 +335,7 @@ pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
 
 /// Gives every workload heavy-tailed sizes.
 pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x7061_7265_746f);
+    let mut draws = SplitMix(seed ^ 0x7061_7265_746f);
     for workload in &mut plan.workloads {
         workload.size = heavy_tail(&workload.size, &mut draws);
     }
@@ -347,7 +347,7 @@ fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
     let max = 200_000;
     let mean = mean.clamp(100, max / 4);
     let shape = draws.one_of(&[(105, 100), (3, 2), (4, 1)]);
-    let pareto = match draws.below(3) {
+    let pareto = match draws.modulo(3) {
         0 => Pareto::bounded(shape, mean, max),
         1 => Pareto::unbounded(shape, mean, max),
         _ => {
@@ -362,9 +362,9 @@ fn heavy_tail(size: &Size, draws: &mut SplitMix) -> Size {
 fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
     let gap = TimeDelta::from_us(draws.one_of(&[0, 1, 20, 300, 5_000]));
     let every = TimeDelta::from_us(draws.one_of(&[1, 20, 200]));
-    let until = workload.start + every * (1 + draws.below(8));
-    let count = Some(1 + draws.below(6) as u32);
-    match draws.below(3) {
+    let until = workload.start + every * (1 + draws.modulo(8));
+    let count = Some(1 + draws.modulo(6) as u32);
+    match draws.modulo(3) {
         0 => Arrivals::Poisson { mean: every, until },
         1 => Arrivals::Periodic { every, until },
         // The senders of an incast do not wait for each other.
@@ -376,8 +376,8 @@ fn arrivals(workload: &Workload, draws: &mut SplitMix) -> Arrivals {
 }
 
 fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
-    let servers = Servers::Fixed(1 + draws.below(u64::from(hosts - 1).min(3)) as u32);
-    let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
+    let servers = Servers::Fixed(1 + draws.modulo(u64::from(hosts - 1).min(3)) as u32);
+    let service_time = Gap::Fixed(TimeDelta::from_us(draws.modulo(30)));
     let asked = Matrix::Requests(Queries {
         clients: None,
         servers,
@@ -385,18 +385,18 @@ fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
         service_time,
         from_request: false,
     });
-    let gap = Gap::Fixed(TimeDelta::from_us(draws.below(100)));
-    let arrivals = Arrivals::ClosedLoop { gap, count: Some(1 + draws.below(4) as u32) };
-    let mut requests = workload("q-requests", asked, Some(1 + draws.below(3_000)));
-    let mut answers = workload("q", Matrix::Responses, Some(1 + draws.below(30_000)));
-    if draws.below(2) == 0
+    let gap = Gap::Fixed(TimeDelta::from_us(draws.modulo(100)));
+    let arrivals = Arrivals::ClosedLoop { gap, count: Some(1 + draws.modulo(4) as u32) };
+    let mut requests = workload("q-requests", asked, Some(1 + draws.modulo(3_000)));
+    let mut answers = workload("q", Matrix::Responses, Some(1 + draws.modulo(30_000)));
+    if draws.modulo(2) == 0
         && let Matrix::Requests(queries) = &mut requests.matrix
     {
         // A group may have more answers than a small network has hosts.
         let groups = Groups::new(&[(2_000, 1), (8_000, 2)], &[8_000, 24_000]).expect("groups");
         answers.size = Size::Drawn(Arc::new(groups.of_answers()));
         queries.servers = Servers::Groups(groups);
-        if draws.below(2) == 0 {
+        if draws.modulo(2) == 0 {
             queries.clients = Some(vec![0, hosts - 1]);
         }
     }
@@ -406,28 +406,28 @@ fn queries(hosts: u32, draws: &mut SplitMix) -> [Workload; 2] {
 /// Adds settings from the critique of NDP: own payloads, a number of random pairs, per-pair paths, memory in cells,
 /// discarded credits.
 pub(super) fn mix(plan: &mut Plan, seed: u64) {
-    let mut draws = SplitMix::new(seed ^ 0x6d69_7800_0000);
+    let mut draws = SplitMix(seed ^ 0x6d69_7800_0000);
     let hosts = plan.topology.hosts();
     let matrix = Matrix::RandomPairs {
-        total: 1 + draws.below(20) as u32,
+        total: 1 + draws.modulo(20) as u32,
         not_source: vec![0],
         not_destination: vec![hosts - 1],
-        self_pairs: draws.below(2) == 0,
+        self_pairs: draws.modulo(2) == 0,
     };
-    plan.workloads.push(workload("drawn", matrix, Some(1 + draws.below(60_000))));
+    plan.workloads.push(workload("drawn", matrix, Some(1 + draws.modulo(60_000))));
     for place in 0..plan.workloads.len() {
         let chosen = plan.transport_of(&plan.workloads[place]);
         // No larger than the packets that NICs and port rules were made for.
         let own = draws.one_of(&[64, 700, 1500, 4500]).min(chosen.payload_bytes());
         let workload = &mut plan.workloads[place];
-        if draws.below(3) != 0 && chosen.with_payload(own).is_ok() {
+        if draws.modulo(3) != 0 && chosen.with_payload(own).is_ok() {
             workload.payload = NonZeroU16::new(own);
         }
-        if draws.below(2) == 0 && chosen.traits().keeps_paths {
+        if draws.modulo(2) == 0 && chosen.traits().keeps_paths {
             workload.spraying = Spraying::PerPair;
         }
     }
-    if draws.below(3) == 0
+    if draws.modulo(3) == 0
         && let Some(config) = plan.transports[0].config::<ndp::Config>()
     {
         plan.transports[0] = Ndp.with(config.clone().without_credit_bank());
@@ -439,14 +439,14 @@ pub(super) fn mix(plan: &mut Plan, seed: u64) {
     }
     let payload = plan.full_wire_bytes();
     let packets = draws.one_of(&[2, 6, 30]);
-    let mut switch = match draws.below(4) {
+    let mut switch = match draws.modulo(4) {
         0 => Choices::htsim(packets + 1, payload),
         1 => Choices::drop_tail(packets),
         2 => Choices::ecn(packets, packets / 3),
         _ => Choices::paper(packets, payload),
     };
     switch.cell_bytes = draws.one_of(&[1, 32, 64, 256, 1000]);
-    if switch.classifier == Classifier::HeaderAndData && draws.below(2) == 0 {
+    if switch.classifier == Classifier::HeaderAndData && draws.modulo(2) == 0 {
         // Few headers fit, so more are bounced.
         let limit = Limit::bytes(4 * u32::from(switch.cell_bytes).max(100));
         (switch.queues[0].whole, switch.queues[0].header) = (limit, limit);

@@ -51,7 +51,7 @@ fn follow(routes: &Routes, node: u32, to: HostId, path: PathId) -> (u32, usize) 
 }
 
 #[test]
-fn every_path_leads_there_over_the_shortest_way() {
+fn every_path_is_a_shortest_path_to_its_destination() {
     for clos in [fattree(4), fattree(6), hull(), leaf_spine(), star(), back_to_back()] {
         let routes = Routes::new(&clos);
         for source in (0..clos.hosts()).step_by(1 + clos.hosts() as usize / 64) {
@@ -92,7 +92,7 @@ pub(crate) fn with_processing(clos: Clos) -> Clos {
 
 /// Packets cross the links by which idle times are computed: one place adds the delays of each.
 #[test]
-fn the_links_of_a_way_are_those_that_packets_cross() {
+fn the_links_of_a_path_match_those_that_packets_cross() {
     for clos in [fattree(4), leaf_spine(), star(), back_to_back()].map(with_processing) {
         let routes = Routes::new(&clos);
         for source in 0..clos.hosts() {
@@ -125,7 +125,7 @@ fn the_links_of_a_way_are_those_that_packets_cross() {
 }
 
 #[test]
-fn from_any_switch_a_packet_finds_its_way() {
+fn a_packet_reaches_its_destination_from_any_switch() {
     for clos in [fattree(4), leaf_spine(), star()] {
         let routes = Routes::new(&clos);
         for port in 0..routes.ports() {
@@ -165,7 +165,7 @@ fn distinct_paths_use_distinct_cores() {
 }
 
 #[test]
-fn a_432_host_fattree_has_the_units_it_should() {
+fn a_432_host_fattree_has_the_expected_switches_and_ports() {
     let routes = Routes::new(&fattree(12));
     assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (180, 2160, 432));
     let names: Vec<_> = [0, 6, 72 * 12, 72 * 12 + 6, 144 * 12].map(|p| routes.port_name(p)).into();
@@ -184,7 +184,7 @@ fn a_432_host_fattree_has_the_units_it_should() {
 /// HULL 6.3: 56 switches of 8 ports, 192 servers. Servers that offer 15 % of their links to all others load the links
 /// between ToRs and aggregation switches by 43.8 %, and those to the cores by 39.6 %.
 #[test]
-fn hulls_tree_has_the_switches_and_the_loads_of_its_paper() {
+fn the_tree_of_hull_has_the_switches_and_loads_of_its_paper() {
     let clos = hull();
     let routes = Routes::new(&clos);
     assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (56, 56 * 8, 192));
@@ -205,7 +205,7 @@ fn hulls_tree_has_the_switches_and_the_loads_of_its_paper() {
 }
 
 #[test]
-fn ideal_completion_is_the_base_model() {
+fn the_ideal_completion_matches_the_base_model() {
     let clos = fattree(4);
     let wire = ByteCount::new(9064);
     let ideal = |packets: u64| {
@@ -277,13 +277,13 @@ fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> Time
 /// Follows packets over every path between the farthest hosts of random networks with links of any rates.
 #[test]
 fn an_ideal_time_is_the_minimum_over_all_paths() {
-    let mut draws = crate::random::SplitMix::new(12);
+    let mut draws = trimline_packet::SplitMix(12);
     let (mut exact, mut below) = (0, 0);
     for case in 0..300 {
         let tiers = draws.one_of(&[2, 3]);
         let mut link = || LinkSpec {
             rate: trimline_packet::BitRate::from_gbps(draws.one_of(&[10, 25, 40])),
-            delay: TimeDelta::from_ps(draws.below(2_000_000)),
+            delay: TimeDelta::from_ps(draws.modulo(2_000_000)),
             ..TEN_GIG
         };
         let (host_link, tor_link, aggregation_link) = (link(), link(), link());
@@ -292,12 +292,12 @@ fn an_ideal_time_is_the_minimum_over_all_paths() {
             tiers,
             pods: if tiers == 3 { 2 } else { 1 },
             tors_per_pod: 2,
-            aggregations_per_pod: 1 + draws.below(3) as u32,
-            cores_per_aggregation: if tiers == 3 { 1 + draws.below(2) as u32 } else { 0 },
+            aggregations_per_pod: 1 + draws.modulo(3) as u32,
+            cores_per_aggregation: if tiers == 3 { 1 + draws.modulo(2) as u32 } else { 0 },
             ..counts
         };
-        let full_packets = draws.below(5);
-        let short = 1 + draws.below(9_000);
+        let full_packets = draws.modulo(5);
+        let short = 1 + draws.modulo(9_000);
         let last = 64 + draws.one_of(&[9_000, short]);
         let (from, to) = (HostId::new(0), HostId::new(clos.hosts() - 1));
         let (full_wire, last_wire) = (ByteCount::new(9_064), ByteCount::new(last));

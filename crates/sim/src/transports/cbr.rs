@@ -136,10 +136,10 @@ impl Transport for Cbr {
     fn describe(self, config: &Config) -> String {
         let clocks = match config.clock_lag {
             TimeDelta::ZERO => String::new(),
-            lag => format!("; a host's clock loses up to {} in each", time(lag)),
+            lag => format!("; host clocks lose up to {} per packet", time(lag)),
         };
         format!(
-            "constant bit rate: {} a flow, {} B a packet, whatever happens{clocks}",
+            "constant bit rate: {} per flow, {} B payload per packet, no reaction to losses or marks{clocks}",
             config.rate, config.payload_bytes
         )
     }

@@ -298,10 +298,10 @@ impl Transport for Dcqcn {
     fn describe(self, config: &Config) -> String {
         let window = match config.window {
             None => String::new(),
-            Some(window) => format!(", {window} outstanding at most"),
+            Some(window) => format!(", window {window}"),
         };
         format!(
-            "DCQCN: {} to {} a flow, {} B a packet, a CNP each {}, g 1/{}, alpha falls after {}, increases each {} and {} by {} behind {} recoveries, an ACK for {} packets, time-out {}{window}",
+            "DCQCN: rate {} to {} per flow, {} B payload per packet, max one CNP per {}, g 1/{}, alpha timer {}, rate increases every {} and every {} by {} after {} fast recoveries, an ACK per {}, RTO {}{window}",
             config.min_rate,
             config.line_rate,
             config.payload_bytes,
@@ -312,7 +312,10 @@ impl Transport for Dcqcn {
             config.increase_bytes,
             config.additive_increase,
             config.recoveries,
-            config.ack_every,
+            match config.ack_every {
+                1 => "packet".to_owned(),
+                several => format!("{several} packets"),
+            },
             time(config.rto),
         )
     }
@@ -401,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_marks_by_the_ramp_of_the_paper_unless_a_key_says_otherwise() {
+    fn the_dcqcn_switch_marks_by_the_ramp_of_the_paper_by_default() {
         let switch = |keys: &str| plan(keys).unwrap_or_else(|error| panic!("{error}")).switch;
         let ramp = |marker| {
             let mut choices = Choices::ecn(200, 30);
@@ -424,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_together_is_refused() {
+    fn contradicting_dcqcn_keys_are_refused() {
         for (keys, expected) in [
             ("timer = \"999ns\"", "at least 1us"),
             ("alpha_timer = \"1ns\"", "at least 1us"),

@@ -298,7 +298,7 @@ mod tests {
 
     /// Two messages on a persistent connection: the last segment of the first one has ten bytes.
     #[test]
-    fn bytes_follow_each_other_whatever_the_lengths_of_segments() {
+    fn sequence_numbers_follow_segments_of_any_length() {
         let config = config();
         let full = config.payload_bytes;
         let packets = [data(0, full, 0), data(1, 10, Flags::LAST), data(2, full, 0)];

@@ -335,21 +335,23 @@ impl Transport for Homa {
     fn describe(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(
-            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked{}, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
+            "Homa: {} B payload per packet, RTT bytes {} B; {} B of a message are unscheduled{}, at {}{}; grants to {} at a time, at {}; RESEND after {}, retry of the first packet after {}{}{}",
             config.payload_bytes,
             config.rtt_bytes,
             config.unscheduled_bytes,
-            if config.aeolus { " and a probe behind them" } else { "" },
+            if config.aeolus { ", with a probe after them" } else { "" },
             match LEVELS - config.unscheduled_levels {
                 7 => "priority 7".to_owned(),
                 min => format!("priorities 7 to {min}"),
             },
             match &cutoffs[..] {
                 [] => String::new(),
-                cutoffs => format!(" by what is left (up to {} B)", cutoffs.join(", ")),
+                cutoffs => format!(" by remaining size (up to {} B)", cutoffs.join(", ")),
             },
-            config.overcommitment,
-            if config.overcommitment == 1 { "is" } else { "are" },
+            match config.overcommitment {
+                1 => "1 message".to_owned(),
+                several => format!("{several} messages"),
+            },
             match config.scheduled_levels {
                 1 => "priority 0".to_owned(),
                 levels => format!("priorities 0 to {}", levels - 1),
@@ -358,12 +360,12 @@ impl Transport for Homa {
             time(config.retry),
             match config.backoff {
                 TimeDelta::ZERO => String::new(),
-                backoff => format!(" and up to {} more", time(backoff)),
+                backoff => format!(" plus jitter up to {}", time(backoff)),
             },
             match config.ending {
                 Ending::Acknowledged => String::new(),
                 Ending::Silent(linger) =>
-                    format!("; no ACKs, a message ends after {}", time(linger)),
+                    format!("; no ACKs: a message ends {} after its last packet", time(linger)),
             },
         )
     }
@@ -488,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_the_authors_follow_from_their_round_trip() {
+    fn the_defaults_of_the_authors_follow_from_their_round_trip() {
         let keys = "links.framing = \"20B\"\ntransport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 1, cutoffs = { distribution = \"homa-w1\" } }";
         let config = config(keys);
         assert_eq!((config.overhead_bytes, config.unscheduled_bytes), (96, 1442 + 7886));
@@ -501,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_that_of_the_network() {
+    fn the_round_trip_follows_from_the_network() {
         // Two links of 10 Gb/s and 1 us each way for 9076 B, and back for 76 B.
         let base = config("transport.homa = {}");
         let ps = 2 * (9076 + 76) * 800 + 4 * 1_000_000u64;
@@ -538,13 +540,13 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_has_a_queue_for_each_priority() {
+    fn the_homa_switch_has_a_queue_for_each_priority() {
         let plan = plan("transport.homa = {}").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plan.switch, ServiceModel::priorities(200, 9076));
     }
 
     #[test]
-    fn a_switch_of_priorities_has_one_size_of_queue() {
+    fn all_queues_of_a_homa_switch_have_one_size() {
         let with = |keys: &str| plan(&format!("transport.homa = {{}}\nswitch = {{ {keys} }}"));
         let bytes = with("data_queue = \"20000B\"").expect("a switch").switch;
         let limits: Vec<u32> = (0..8).map(|queue| bytes.max_in_queue(queue).bytes).collect();

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_cut_at_the_end_of_the_unscheduled_bytes() {
+    fn packets_are_split_at_the_end_of_the_unscheduled_bytes() {
         let of = |size| packets(size, COSTS).collect::<Vec<u64>>();
         assert_eq!(of(1), [1]);
         assert_eq!(of(2000), [1442, 558]);
@@ -122,7 +122,7 @@ mod tests {
 
     /// A message of 3000 B has packets of 1442, 1442 and 116 B when 3000, 1558 and 116 B are left.
     #[test]
-    fn a_packet_counts_under_what_its_message_has_left() {
+    fn a_packet_counts_at_the_remaining_bytes_of_its_message() {
         let sizes = SizeDistribution::mixture(&[(3000, 1), (100, 3)]).expect("a mixture");
         let bytes = bytes_by_left(&sizes, COSTS);
         let weight = bytes[&3000] / 1538;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_long_message_does_not_count_and_its_grants_do() {
+    fn the_grants_of_a_long_message_count_and_its_scheduled_middle_does_not() {
         let sizes = SizeDistribution::mixture(&[(100_000, 1)]).expect("a mixture");
         let bytes = bytes_by_left(&sizes, COSTS);
         let weight = bytes[&100_000] / 1538;

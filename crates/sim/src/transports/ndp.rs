@@ -466,9 +466,9 @@ impl Transport for Ndp {
 
     fn describe(self, config: &Config) -> String {
         format!(
-            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}{}{}{}",
+            "NDP: initial window {} packets{}, {} B payload per packet, RTO {}, {}{}{}{}{}{}{}{}",
             config.initial_window,
-            if config.aeolus { " and a probe behind it" } else { "" },
+            if config.aeolus { " and a probe after them" } else { "" },
             config.payload_bytes,
             time(config.rto),
             match config.pull_spacing {
@@ -479,26 +479,30 @@ impl Transport for Ndp {
                     format!("pulls paced to {percent} % of the wire time")
                 }
             },
-            if config.pull_ack { ", riding in ACKs" } else { ", each a packet" },
+            if config.pull_ack { " and carried by ACKs" } else { " in packets of their own" },
             match config.ack_every {
                 1 => String::new(),
-                max => format!(" up to {max} at a time"),
+                max => format!(", one ACK for up to {max} packets"),
             },
-            if config.core_rate.is_some() { ", slower where the core trims" } else { "" },
+            if config.core_rate.is_some() { ", fewer pulls when the core trims" } else { "" },
             match config.turn {
                 0 => String::new(),
-                bytes => format!(", connections take turns of {bytes} B"),
+                bytes => format!(", connections served round robin with {bytes} B per turn"),
             },
             match config.order {
                 Order::Fair => "",
-                Order::Arrival => ", packets leave in the order of their credits",
+                Order::Arrival => ", packets sent in the order of credits",
                 Order::RetransmissionsFirst => {
-                    ", packets leave in the order of their credits, retransmissions first"
+                    ", packets sent in the order of credits, retransmissions first"
                 }
-                Order::RoundRobin => ", connections of a host send in turn",
+                Order::RoundRobin => ", connections served round robin",
             },
             if config.path_penalty.is_some() { "" } else { ", no path penalty" },
-            if config.credit_bank { "" } else { ", credits that find nothing are lost for ever" },
+            if config.credit_bank {
+                ""
+            } else {
+                ", no credit bank: credits without data to send are lost"
+            },
         )
     }
 

@@ -211,12 +211,12 @@ impl Transport for Pfabric {
 
     fn describe(self, config: &Config) -> String {
         format!(
-            "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",
+            "pFabric: window {} packets, {} B payload per packet, priority by {}, RTO {}, probes after {} timeouts{}",
             config.window,
             config.payload_bytes,
             match config.priority {
-                Priority::Remaining => "what remains",
-                Priority::Total => "the whole flow",
+                Priority::Remaining => "remaining size",
+                Priority::Total => "flow size",
             },
             time(config.rto),
             config.probe_after,
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_looks_at_urgencies_and_tells_of_drops_when_asked_to() {
+    fn the_pfabric_switch_drops_by_priority_and_notifies_if_asked() {
         let plain = plan("transport.pfabric = {}").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plain.switch, ServiceModel::pfabric(43 * 9064));
         let notified =

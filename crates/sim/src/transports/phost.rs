@@ -268,11 +268,11 @@ impl Transport for Phost {
 
     fn describe(self, config: &Config) -> String {
         let order = |order| match order {
-            Order::Srpt => "the shortest first",
-            Order::Fair => "in turn",
+            Order::Srpt => "shortest first",
+            Order::Fair => "round robin",
         };
         format!(
-            "pHost: {} free tokens for {}, {} B a packet, {} tokens unanswered, each good for {}; receivers serve flows {}{}, senders {}",
+            "pHost: {} free tokens for {}, {} B payload per packet, max {} unanswered tokens, token expiry {}; receivers serve flows {}{}, senders {}",
             config.free_tokens,
             match config.free_for {
                 FreeTokens::AllFlows => "all flows",
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_those_of_a_packet_on_the_hosts_link() {
+    fn times_follow_from_a_packet_on_the_host_link() {
         let base = config("transport.phost = {}");
         let packet = 7_251_200;
         let ps = TimeDelta::from_ps;
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn its_switch_drops_data_behind_eight_packets_and_lets_control_go_first() {
+    fn the_phost_switch_drops_data_beyond_eight_packets_and_sends_control_first() {
         let plan = plan("transport.phost = {}").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(plan.switch, ServiceModel::p4(8, 9000));
     }

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_line() {
+    fn errors_name_their_line() {
         let line = |text: &str| parse(text).map(|_| ()).unwrap_err().0;
         assert_eq!(line("1200,0.5\n1100,1\n"), 2);
         assert_eq!(line("1200,0.5\n1300,0.5\n"), 2);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_ones_keep_the_mean_rate() {
+    fn the_built_in_distributions_keep_the_mean_rate() {
         for (name, text) in BUILT_IN.into_iter().zip(BUILT_IN_TEXTS) {
             let wire = if name.ends_with("1500") { 1_251_200.0 } else { 7_251_200.0 };
             let mut mean = 0.0;

@@ -3,8 +3,8 @@
 use super::AnyTransport;
 use crate::keys::form::Grammar;
 use crate::plan::Chosen;
-use crate::random::SplitMix;
 use crate::topology::Clos;
+use trimline_packet::SplitMix;
 
 /// Maximum number of tables before the draw fails.
 const MAX_TABLES: u32 = 1_000;
@@ -36,8 +36,8 @@ fn table(grammar: &Grammar, draws: &mut SplitMix, payload_bytes: u16) -> String 
     for key in grammar.keys {
         if key.name == "payload" {
             lines += &format!("payload = \"{payload_bytes}B\"\n");
-        } else if !key.samples.is_empty() && (key.is_always_drawn || draws.below(2) == 0) {
-            let place = draws.below(key.samples.len() as u64) as usize;
+        } else if !key.samples.is_empty() && (key.is_always_drawn || draws.modulo(2) == 0) {
+            let place = draws.modulo(key.samples.len() as u64) as usize;
             let value = key.written_samples().nth(place).expect("a sample");
             lines += &format!("{} = {value}\n", key.name);
         }
@@ -68,7 +68,7 @@ mod tests {
             };
             let mut left: BTreeSet<String> = grammar.keys.iter().flat_map(lines).collect();
             assert!(!left.is_empty(), "transport {} has no samples", transport.name());
-            let mut draws = SplitMix::new(1);
+            let mut draws = SplitMix(1);
             for number in 0..2_000 {
                 let payload = draws.one_of(&[512, 1500, 9000]);
                 let keys = table(grammar, &mut draws, payload);
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_key_is_left_out_half_of_the_time() {
-        let (transports, mut draws) = (Transports::built_in(), SplitMix::new(1));
+        let (transports, mut draws) = (Transports::built_in(), SplitMix(1));
         let grammar = transports.find("pfabric").expect("a transport").grammar();
         let is_given = |_: &u32| table(grammar, &mut draws, 9000).contains("fastlane = true");
         let given = (0..1_000).filter(is_given).count();

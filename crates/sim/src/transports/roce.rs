@@ -167,7 +167,7 @@ mod tests {
     const HEADER: usize = 14 + 20 + 8;
 
     #[test]
-    fn data_answers_and_notifications_have_their_opcodes() {
+    fn data_acks_and_notifications_have_their_opcodes() {
         for (kind, sequence, flags, marks, opcode, psn) in [
             (Kind::Data, 0, 0, 0, SEND_FIRST, 0),
             (Kind::Data, 0, Flags::LAST, 0, SEND_ONLY, 0),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_requests_and_pads_are_in_the_frame() {
+    fn a_frame_has_marks_ack_requests_and_padding() {
         let marks = Packet::MARK_ECT | Packet::MARK_CE;
         let marked = frame(&packet(Kind::Data, 1, 1001, ACK_REQUEST, marks));
         assert_eq!(marked[15] & 3, 3, "congestion experienced");
@@ -204,7 +204,7 @@ mod tests {
 
     /// Value of another program, which agrees with frames of real NICs.
     #[test]
-    fn the_check_is_that_of_real_frames() {
+    fn the_icrc_matches_real_frames() {
         let cnp = frame(&packet(Kind::Ack, 0, 0, 0, MARK_CNP));
         assert_eq!(cnp[cnp.len() - 4..], [0x66, 0x37, 0xf6, 0x81]);
     }

@@ -576,7 +576,7 @@ impl Transport for Family {
         let name = match (self, config.control) {
             (Family::Dctcp, _) => "DCTCP".to_owned(),
             (Family::Mptcp, _) => format!(
-                "MPTCP of {} {}subflows",
+                "MPTCP with {} {}subflows",
                 config.subflows,
                 if config.coupled { "" } else { "uncoupled " }
             ),
@@ -590,15 +590,15 @@ impl Transport for Family {
             (config.timestamps, "timestamps"),
             (config.frto, "F-RTO"),
             (config.restart_after_idle, "restart after idle"),
-            (config.grows_when_marked, "growth when marked"),
-            (config.alpha_from_zero, "alpha from 0"),
+            (config.grows_when_marked, "window growth on marked ACKs"),
+            (config.alpha_from_zero, "initial alpha 0"),
             (config.notifications == Notifications::Quench, "Source Quench"),
             (matches!(config.notifications, Notifications::FastLane(_)), "FastLane"),
         ];
         let options: Vec<&str> =
             options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
         format!(
-            "{name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments or after {}{}{}",
+            "{name}: initial window {} segments, {} B payload per segment, RTO {} to {}, an ACK per {} or after {}{}{}",
             config.initial_window,
             config.payload_bytes,
             match config.rto_variance_min {
@@ -606,7 +606,10 @@ impl Transport for Family {
                 variance => format!("SRTT + {}", time(variance)),
             },
             time(config.rto_max),
-            config.ack_every,
+            match config.ack_every {
+                1 => "segment".to_owned(),
+                several => format!("{several} segments"),
+            },
             time(config.ack_delay),
             if options.is_empty() { "" } else { ", " },
             options.join(", "),

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::plan::{EngineChoice, Spraying};
-use crate::random::SplitMix;
 use crate::scenario::{Scenario, schema};
 use crate::suites::plans::star;
 use std::collections::BTreeSet;
+use trimline_packet::SplitMix;
 use trimline_switch::ServiceModel;
 use trimline_transport::Framing;
 
@@ -160,7 +160,7 @@ fn names(plan: &Plan) -> Vec<&'static str> {
 
 /// A name that led to another transport's parameters would show in its description, profile or name.
 #[test]
-fn every_name_leads_to_itself() {
+fn every_transport_name_selects_its_transport() {
     let (mut described, mut labels) = (BTreeSet::new(), BTreeSet::new());
     for transport in known().iter() {
         let plan = plan(&format!("transport.{} = {{}}", transport.name()));
@@ -186,24 +186,24 @@ fn every_name_leads_to_itself() {
             let chosen = chosen.unwrap_or_else(|error| panic!("{}: {error}", sample.name));
             assert_eq!(chosen.name(), transport.name(), "a sample of another");
         }
-        let random = random_parameters(transport, &mut SplitMix::new(1), 1000, &plan.topology);
+        let random = random_parameters(transport, &mut SplitMix(1), 1000, &plan.topology);
         assert_eq!((random.name(), random.payload_bytes()), (transport.name(), 1000));
     }
     assert_eq!(names(&plan("")), ["ndp"]);
 }
 
 #[test]
-fn what_a_transport_refuses_is_drawn_again() {
+fn refused_random_parameters_are_drawn_again() {
     let other = Other("other");
     for seed in 0..100 {
-        let chosen = random_parameters(&other, &mut SplitMix::new(seed), 1000, &star(2));
+        let chosen = random_parameters(&other, &mut SplitMix(seed), 1000, &star(2));
         let strength = chosen.config::<(u32, u64)>().expect("its parameters").0;
         assert!([3, 5].contains(&strength), "{strength}");
     }
 }
 
 #[test]
-fn what_nobody_knows_is_refused_with_the_nearest() {
+fn an_unknown_transport_is_refused_with_the_nearest_name() {
     let refused = |keys: &str| plans(keys, ["", ""], "9KB").unwrap_err();
     assert_eq!(
         refused("transport.othre = {}"),
@@ -220,7 +220,7 @@ fn what_nobody_knows_is_refused_with_the_nearest() {
 }
 
 #[test]
-fn traits_of_a_transport_from_outside_are_obeyed() {
+fn traits_of_an_external_transport_are_obeyed() {
     let plan = plan("transport.other = {}");
     assert_eq!(plan.switch, ServiceModel::drop_tail(200));
     assert_eq!(plan.full_wire_bytes(), 1100);
@@ -245,7 +245,7 @@ fn traits_of_a_transport_from_outside_are_obeyed() {
 }
 
 #[test]
-fn a_transport_that_says_nothing_of_messages_keeps_no_connection() {
+fn a_transport_without_messages_has_no_persistent_connections() {
     let known = Transports::built_in().with(&[&Other("ending")]).expect("a new name");
     let parsed = |connection: &str| {
         let text = format!(
@@ -262,7 +262,7 @@ fn a_transport_that_says_nothing_of_messages_keeps_no_connection() {
 }
 
 #[test]
-fn a_list_has_each_name_once() {
+fn a_transport_list_refuses_a_repeated_name() {
     let refused = |name: &'static str| {
         let other: &'static Other = Box::leak(Box::new(Other(name)));
         Transports::built_in().with(&[other]).unwrap_err()
@@ -301,7 +301,7 @@ fn every_workload_names_its_transport_where_there_are_several() {
 
 /// A setting changes a present transport. A whole table replaces all present transports.
 #[test]
-fn another_transport_takes_the_place_of_those_that_were_there() {
+fn a_transport_table_replaces_the_earlier_transports() {
     let text = "duration = \"1ms\"\ntopology.star.hosts = 2\nswitch.profile = \"paper\"\n\
                 transport = { ndp = {}, dctcp = {} }\n\
                 [[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"9KB\"\ntransport = \"ndp\"\n\
@@ -327,7 +327,7 @@ fn another_transport_takes_the_place_of_those_that_were_there() {
 }
 
 #[test]
-fn one_transport_from_outside_runs_beside_the_list_and_two_do_not() {
+fn one_external_transport_runs_beside_built_in_ones_and_two_are_refused() {
     let keys = "switch.profile = \"paper\"\ntransport = { ndp = {}, other = {} }";
     let of = ["transport = \"other\"", "transport = \"ndp\""];
     let mut plan = plans(keys, of, "long-lived").unwrap().remove(0);
@@ -345,7 +345,7 @@ fn one_transport_from_outside_runs_beside_the_list_and_two_do_not() {
 }
 
 #[test]
-fn times_read_as_scenarios_write_them() {
+fn times_print_in_the_format_of_scenarios() {
     let time = |ps| time(TimeDelta::from_ps(ps));
     assert_eq!(time(20_100_000_000), "20.1ms");
     assert_eq!(time(7_251_200), "7.2512us");

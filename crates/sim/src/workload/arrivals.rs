@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_end_before_their_end() {
+    fn periodic_arrivals_stop_before_their_end() {
         let us = TimeDelta::from_us;
         let arrivals = Arrivals::Periodic { every: us(3), until: us(11) };
         let mut times = Times::new(arrivals, 1, us(2), random::stream(1, "test", &[]));

@@ -77,7 +77,7 @@ fn pairs(matrix: Matrix, hosts: u32) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn random_flows_reach_every_other_host_about_equally_and_never_their_own() {
+fn random_flows_reach_all_other_hosts_equally() {
     let pairs = pairs(Matrix::Random { flows: 3000, excluding: vec![] }, 4);
     let mut counts = [[0; 4]; 4];
     pairs.iter().for_each(|&(from, to)| counts[from as usize][to as usize] += 1);
@@ -110,7 +110,7 @@ fn hosts_that_are_excluded_neither_send_nor_receive() {
 
 /// With replacement: sources and destinations repeat, and no host has a share.
 #[test]
-fn pairs_in_all_are_drawn_with_replacement_and_never_with_those_that_are_excluded() {
+fn random_pairs_are_drawn_with_replacement_among_hosts_that_are_not_excluded() {
     let matrix = |self_pairs| Matrix::RandomPairs {
         total: 3000,
         not_source: vec![0, 2],
@@ -137,14 +137,14 @@ fn pairs_in_all_are_drawn_with_replacement_and_never_with_those_that_are_exclude
 }
 
 #[test]
-fn the_flows_of_a_host_have_numbers_of_their_own() {
+fn flows_of_a_host_have_distinct_numbers() {
     let flows = made(&workload("r", Matrix::Random { flows: 3, excluding: vec![] }), 4, 1);
     let indices: Vec<u64> = flows.iter().map(|flow| flow.index).collect();
     assert_eq!(indices, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
 }
 
 #[test]
-fn all_to_all_is_every_pair_once() {
+fn all_to_all_has_every_pair_once() {
     let mut pairs = pairs(Matrix::AllToAll, 9);
     assert_eq!(pairs.len(), 72);
     pairs.dedup();
@@ -163,7 +163,7 @@ fn an_outcast_draws_distinct_receivers() {
 }
 
 #[test]
-fn seeds_and_names_give_other_draws() {
+fn seeds_and_names_change_the_draws() {
     let destinations = |name, seed| -> Vec<u32> {
         let flows = made(&workload(name, Matrix::Permutation), 64, seed);
         flows.iter().map(|flow| flow.destination.get()).collect()

@@ -48,7 +48,7 @@ const TCP: &str =
 
 /// Flow ids are reused hundreds of times, or at once without time-wait: late packets meet other flows.
 #[test]
-fn neither_memory_nor_threads_nor_engine_make_a_difference() {
+fn memory_threads_and_engine_do_not_change_results() {
     for (transport, time_wait) in [(NDP, "1ms"), (NDP, "0us"), (TCP, "2ms"), (TCP, "0us")] {
         let plan = many(transport, time_wait);
         let record = with(&plan, 1, usize::MAX);
@@ -65,7 +65,7 @@ fn neither_memory_nor_threads_nor_engine_make_a_difference() {
 
 /// Late packets do not reopen a forgotten flow, and a remembered flow answers them.
 #[test]
-fn all_flows_end_however_soon_they_are_forgotten() {
+fn all_flows_end_with_any_forget_time() {
     for time_wait in [0, 100, 5_000] {
         let mut plan = many(NDP, "1ms");
         let time_wait = TimeDelta::from_us(time_wait);
@@ -105,7 +105,7 @@ pub(crate) fn ring(hosts: &[u32], steps: usize, size: u64) -> String {
 }
 
 #[test]
-fn a_trigger_at_another_host_acts_one_way_later() {
+fn a_trigger_at_another_host_acts_after_a_one_way_delay() {
     let text = ring(&[0, 5, 10, 15, 1, 6, 11, 12], 7, 30_000);
     fs::write(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ring.cm"), text).unwrap();
     for transport in [NDP, TCP] {
@@ -133,7 +133,7 @@ fn a_trigger_at_another_host_acts_one_way_later() {
 }
 
 #[test]
-fn a_barrier_waits_for_other_hosts_and_shots_come_one_by_one() {
+fn a_barrier_waits_for_all_hosts_and_a_multishot_starts_one_flow_at_a_time() {
     let text = "Nodes 16\nConnections 7\nTriggers 2\n1->2 start 0 size 9000 send_done_trigger 1\n\
                 5->2 start 0 size 90000 recv_done_trigger 1\n9->2 start 50000000 size 9000 send_done_trigger 1\n\
                 0->3 trigger 1 size 9000 send_done_trigger 2\n4->3 trigger 1 size 9000 send_done_trigger 2\n\
@@ -209,7 +209,7 @@ fn service_times_are_drawn_by_request() {
 }
 
 #[test]
-fn hosts_that_are_left_out_are_never_asked() {
+fn excluded_hosts_get_no_requests() {
     // Few hosts: the rest is listed. Many hosts: servers are drawn until they fit.
     for hosts in [5u32, 40] {
         let record = both(&plan(&format!(

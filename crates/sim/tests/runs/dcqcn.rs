@@ -57,7 +57,7 @@ fn shares(every: u64, count: u64) -> Vec<[u64; 2]> {
 /// The paper's Figure 13 has two flows of 40 Gb/s through one bottleneck, with these parameters. Checked: when they
 /// first stay within a fifth of each other, and a full link.
 #[test]
-fn two_flows_meet_at_equal_shares() {
+fn two_dcqcn_flows_converge_to_equal_shares() {
     let shares = shares(10, 11);
     let gbps = |bits: u64| bits as f64 / 1e9;
     for (place, [first, second]) in shares.iter().enumerate() {

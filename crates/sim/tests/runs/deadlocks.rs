@@ -82,7 +82,7 @@ fn round(leaves: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_ring_of_paused_ports_ends_the_run_with_its_links() {
+fn a_ring_of_paused_ports_ends_the_run_and_names_its_links() {
     for leaves in [3, 4] {
         let plan = ring(leaves);
         let record = same_everywhere(&plan, 2);
@@ -109,7 +109,7 @@ fn last_departure(plan: &Plan, ports: &[String]) -> u64 {
 
 /// Control packets have their own queue, which is never paused.
 #[test]
-fn a_class_is_stuck_while_another_is_not() {
+fn one_class_deadlocks_while_another_runs() {
     let mut plan = ring(3);
     let mut choices = Choices::drop_tail(1);
     (choices.queues[0].whole, choices.queues[0].header) = (Limit::NONE, Limit::NONE);
@@ -123,7 +123,7 @@ fn a_class_is_stuck_while_another_is_not() {
 
 /// A link that is down loses packets: the ring goes on, and is stuck again.
 #[test]
-fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
+fn a_broken_pause_cycle_is_counted_and_its_time_restarts() {
     let mut plan = ring(3);
     let (fails, back) = (2_500, 2_600);
     for (at, change) in [(fails, LinkChange::Fail), (back, LinkChange::Restore)] {
@@ -147,7 +147,7 @@ fn a_cycle_that_comes_apart_is_counted_and_its_time_begins_anew() {
 
 /// Without fixed routes the flows wait for the spine, and the spine for the leaves; at half the rate no port waits.
 #[test]
-fn without_detours_or_with_less_traffic_nothing_is_stuck() {
+fn a_ring_without_fixed_routes_or_with_less_traffic_has_no_deadlock() {
     let straight = Plan { fixed_routes: vec![], ..ring(3) };
     let light = Plan { transports: vec![constant(4_900)], ..ring(3) };
     for plan in [straight, light] {
@@ -159,14 +159,14 @@ fn without_detours_or_with_less_traffic_nothing_is_stuck() {
 }
 
 #[test]
-fn no_network_with_routes_up_and_down_is_stuck() {
+fn up_down_routing_has_no_deadlock() {
     let transports: Vec<_> = Transports::built_in().iter().collect();
     let sent = lossless_networks(&transports, seeds(1000));
     assert!(sent > 10_000, "{sent}");
 }
 
 #[test]
-fn a_detour_by_a_port_of_another_switch_is_refused() {
+fn a_fixed_route_by_a_port_of_another_switch_is_refused() {
     let mut plan = ring(3);
     plan.fixed_routes[0].by = link(&plan, "tor 1 up 0");
     let refused = trimline_sim::run(&plan, &mut |_| ControlFlow::Continue(()));

@@ -40,7 +40,7 @@ fn links(record: &RunRecord) -> impl Iterator<Item = (u16, u8)> {
 }
 
 #[test]
-fn detours_save_packets_from_the_trim_and_cost_links() {
+fn detours_avoid_trims_and_use_more_links() {
     let plain = same_everywhere(&incast(90_000, None), 2);
     let opf = same_everywhere(&incast(90_000, Some(DetourModel::opf(QUEUE - 6))), 2);
     assert!(plain.paths.is_empty() && detoured(&plain) == 0);
@@ -62,7 +62,7 @@ fn detours_save_packets_from_the_trim_and_cost_links() {
 
 /// Debug builds assert that a switch whose ports the lookahead window engine treats as independent detours nothing.
 #[test]
-fn data_of_every_class_makes_a_port_busy() {
+fn data_of_every_class_makes_a_port_hot() {
     let mut plan = incast(90_000, Some(DetourModel::dibs()));
     plan.switch = ServiceModel::qos(2);
     plan.workloads[0].class = 1;
@@ -70,7 +70,7 @@ fn data_of_every_class_makes_a_port_busy() {
 }
 
 #[test]
-fn what_is_scheduled_keeps_its_way() {
+fn scheduled_packets_are_not_detoured() {
     let model = DetourModel { hot: Some(Hot::Above(0)), ..DetourModel::opf(0) };
     // Two packets of each flow are marked.
     let mut plan = incast(900_000, Some(model));
@@ -96,7 +96,7 @@ fn a_switch_that_never_detours_changes_nothing() {
 
 /// A detoured packet does not go straight back, to another host, or to a dead link.
 #[test]
-fn no_packet_goes_where_it_may_not() {
+fn no_packet_is_detoured_to_a_forbidden_port() {
     let mut plan = incast(90_000, Some(DetourModel::opf(2)));
     let places = topology::links(&plan.topology);
     let names: HashMap<&str, topology::LinkId> =
@@ -147,7 +147,7 @@ fn no_packet_goes_where_it_may_not() {
 
 /// Ingress sees a port's values as its last departing packet wrote them.
 #[test]
-fn what_ingress_sees_is_what_egress_wrote() {
+fn ingress_reads_the_queue_length_that_egress_wrote() {
     let with = |seen| {
         let model = DetourModel { seen, ..DetourModel::opf(4) };
         let record = same_everywhere(&incast(90_000, Some(model)), 2);
@@ -160,7 +160,7 @@ fn what_ingress_sees_is_what_egress_wrote() {
 }
 
 #[test]
-fn a_host_throws_away_what_is_for_another() {
+fn a_host_drops_packets_for_other_hosts() {
     let targets = Targets { hosts: true, ..Targets::OTHERS };
     let record =
         same_everywhere(&incast(90_000, Some(DetourModel { targets, ..DetourModel::opf(2) })), 3);
@@ -170,7 +170,7 @@ fn a_host_throws_away_what_is_for_another() {
 }
 
 #[test]
-fn spraying_is_the_choice_of_switches() {
+fn random_spraying_detours_equal_switch_spraying() {
     let mean = |change: fn(&mut Plan)| {
         let fcts = (1..=12).flat_map(|seed| {
             let flows = workload("w", Matrix::Permutation, Some(2_000_000));
@@ -191,7 +191,7 @@ fn spraying_is_the_choice_of_switches() {
 
 /// Paths that are not up and down close a cycle of paused ports: the run reports it.
 #[test]
-fn dibs_over_pauses_may_stand_still() {
+fn dibs_with_pauses_can_deadlock() {
     let packet = 9064;
     // Queues that pause their senders are never full.
     let busy = DetourModel { hot: Some(Hot::Above(2)), ..DetourModel::dibs() };

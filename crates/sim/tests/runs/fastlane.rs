@@ -40,7 +40,7 @@ fn seen(record: &RunRecord) -> (u64, u64, u64, u64, u64) {
 
 /// FastLane 2.1.
 #[test]
-fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
+fn tcp_with_notifications_does_not_wait_for_timeouts() {
     let notified = incast(&format!(
         "transport.tcp = {{ {TCP}, notifications = \"fastlane\" }}\nswitch.data_queue = \"128KB\""
     ));
@@ -56,7 +56,7 @@ fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
 
 /// FastLane 3.3.2: notifications without room are dropped, so timeouts decide.
 #[test]
-fn a_tiny_cap_and_memory_lose_notifications() {
+fn a_tiny_cap_and_memory_drop_notifications() {
     let bounds = "cap = \"0.01%\", memory = \"64B\", work_conserving = false";
     let record = incast(&format!(
         "transport.tcp = {{ {TCP}, notifications = \"fastlane\" }}\n\
@@ -79,7 +79,7 @@ fn senders_are_quenched_where_codel_would_mark() {
 }
 
 #[test]
-fn pfabric_ends_an_incast_with_fewer_time_outs_when_told_of_drops() {
+fn pfabric_with_notifications_ends_an_incast_with_fewer_timeouts() {
     let queue = "switch.data_queue = \"64KB\"";
     let alone = incast(&format!("transport.pfabric = {{ payload = \"1436B\" }}\n{queue}"));
     let notified =
@@ -89,7 +89,7 @@ fn pfabric_ends_an_incast_with_fewer_time_outs_when_told_of_drops() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_with_its_place() {
+fn contradicting_fastlane_keys_are_refused_with_their_place() {
     let refused = |keys: &str| {
         let text = format!(
             "topology.star.hosts = 4\n{keys}\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n"

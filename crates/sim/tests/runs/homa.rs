@@ -27,7 +27,7 @@ fn receiver_ps(flow: FlowRecord) -> u64 {
 
 /// Two links within a rack, four across, each packet stored and forwarded.
 #[test]
-fn a_message_alone_takes_its_time_to_the_picosecond() {
+fn a_lone_message_takes_the_ideal_time_to_the_picosecond() {
     for acks in ["", ", acks = false, linger = \"50us\""] {
         let both = pairs("within", "[0, 1]", "1442B") + &pairs("across", "[40, 20]", "1442B");
         let record = network(acks, &both);
@@ -39,7 +39,7 @@ fn a_message_alone_takes_its_time_to_the_picosecond() {
 
 /// GRANTs come as fast as the link sends.
 #[test]
-fn a_long_message_alone_never_waits_for_a_grant() {
+fn a_lone_long_message_never_waits_for_a_grant() {
     let record = network("", &pairs("across", "[40, 20]", "1442000B"));
     let flow = record.flows.iter().next().expect("a message");
     let sent = flow.packets_sent;
@@ -62,7 +62,7 @@ fn a_short_message_hardly_waits_for_a_long_one() {
 }
 
 #[test]
-fn every_message_of_an_incast_arrives_through_queues_that_drop() {
+fn every_message_of_an_incast_arrives_despite_drops() {
     let senders: Vec<String> = (16..144).map(|host| format!("[{host}, 0]")).collect();
     let rest = pairs("incast", &senders.join(", "), "20KB");
     let keys = ", resend = \"100us\", backoff = \"200us\"";
@@ -74,7 +74,7 @@ fn every_message_of_an_incast_arrives_through_queues_that_drop() {
 
 /// The message still crosses slow links: the run waits as long as the flow is remembered.
 #[test]
-fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
+fn a_run_waits_for_packets_in_flight_after_the_last_sender_ends() {
     let message = "links.delay = \"1ms\"\n".to_owned() + &pairs("message", "[0, 1]", "14420B");
     let end = |duration: &str, time_wait: &str| {
         let keys = format!("transport.homa = {{ acks = false, linger = \"50us\", {time_wait} }}");

@@ -26,7 +26,7 @@ fn short_flow(order: Order) -> f64 {
 /// The values are known for fair queueing by connection (csg-htsim: 194 at the sender) and for a NIC of one queue (the
 /// authors' simulator: 237 at the sender).
 #[test]
-fn a_short_flow_beside_a_long_one_takes_what_its_hosts_order_says() {
+fn the_send_order_of_a_host_sets_the_fct_of_a_short_flow_beside_a_long_one() {
     let (fair, arrival) = (short_flow(Order::Fair), short_flow(Order::Arrival));
     assert!((fair - 188.0).abs() <= 1.0, "fair: {fair} us");
     assert!((arrival - 231.0).abs() <= 1.0, "arrival: {arrival} us");
@@ -37,7 +37,7 @@ fn a_short_flow_beside_a_long_one_takes_what_its_hosts_order_says() {
 /// One connection has more to send than its window, the other sends ten segments later. In one queue these wait for the
 /// first window, 100 segments of 7.25 us less those that have left.
 #[test]
-fn a_fifo_of_tcp_is_in_order_of_arrival_and_acks_overtake_it() {
+fn a_tcp_host_queue_is_a_fifo_that_acks_overtake() {
     let short_flow = |order: &str| {
         let text = format!(
             "topology.star.hosts = 3\nlinks = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\

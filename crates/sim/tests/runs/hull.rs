@@ -47,7 +47,7 @@ fn a_phantom_queue_gives_bandwidth_up_for_a_short_queue() {
 
 /// A phantom queue leaves bursts of a window, and a pacer spreads them.
 #[test]
-fn bumps_are_the_same_on_both_engines_and_on_threads() {
+fn phantom_queues_agree_on_both_engines_and_on_threads() {
     let paced = format!("{PHANTOM}host.pacer = {{}}");
     for besides in
         [PHANTOM, &paced, "host.pacer = { hosts = [1] }\nphantom_queue = [{ link = \"host 1\" }]"]

@@ -40,7 +40,7 @@ fn alone(events: impl Fn(&Clos) -> Vec<LinkEvent>) -> RunRecord {
 }
 
 #[test]
-fn a_rate_counts_from_the_next_packet_on() {
+fn a_new_link_rate_applies_from_the_next_packet() {
     // 9064 B take 7.2512 us at 10 Gb/s and 72.512 us at 1 Gb/s. Two links of 1 us.
     let fct =
         |events: fn(&Clos) -> Vec<LinkEvent>| alone(events).flows.get(0).unwrap().fct_receiver_ps;
@@ -66,7 +66,7 @@ fn a_rate_counts_from_the_next_packet_on() {
 }
 
 #[test]
-fn what_is_on_the_wire_when_a_link_fails_arrives_and_the_rest_is_lost() {
+fn packets_on_the_wire_of_a_failed_link_arrive_and_others_are_lost() {
     let record = alone(|clos| {
         let mut events = vec![event(clos, 10, "host 0", LinkChange::Fail)];
         events.push(event(clos, 100, "host 0", LinkChange::Restore));
@@ -85,7 +85,7 @@ fn what_is_on_the_wire_when_a_link_fails_arrives_and_the_rest_is_lost() {
 }
 
 #[test]
-fn a_restored_link_has_its_first_rate_again() {
+fn a_restored_link_has_its_original_rate() {
     let record = alone(|clos| {
         vec![
             event(clos, 0, "host 0", LinkChange::Rate(BitRate::from_gbps(1))),
@@ -124,7 +124,7 @@ fn failure(spraying: Spraying, duration_us: u64, restore: bool) -> RunRecord {
 }
 
 #[test]
-fn a_dead_link_is_left_alone_after_convergence_and_used_again_after_restoration() {
+fn a_dead_link_is_unused_from_convergence_to_restoration() {
     for spraying in [Spraying::SenderPermuted, Spraying::SwitchRandom] {
         for port in ["aggregation 0 up 0", "core 0 down 0"] {
             let used = |us| packets(&failure(spraying, us, true), port);
@@ -142,7 +142,7 @@ fn a_dead_link_is_left_alone_after_convergence_and_used_again_after_restoration(
 }
 
 #[test]
-fn flows_that_start_after_convergence_never_name_the_dead_path() {
+fn flows_that_start_after_convergence_avoid_the_dead_path() {
     let clos = fattree(4);
     let mut flow = workload("p", Matrix::Permutation, Some(900_000));
     flow.start = TimeDelta::from_ms(2);
@@ -158,7 +158,7 @@ fn flows_that_start_after_convergence_never_name_the_dead_path() {
 }
 
 #[test]
-fn loss_and_corruption_cost_retransmissions_and_nothing_else() {
+fn loss_and_corruption_only_cost_retransmissions() {
     let share = |billionths| Share::from_billionths(billionths).expect("below one");
     for impairment in [
         Impairment { loss: share(20_000_000), ..Impairment::default() },
@@ -177,7 +177,7 @@ fn loss_and_corruption_cost_retransmissions_and_nothing_else() {
 }
 
 #[test]
-fn an_impairment_of_one_link_moves_no_draw_of_another() {
+fn an_impairment_of_one_link_changes_no_draw_of_another() {
     // Pods that share no link can affect each other only by draws.
     let there = |links: Vec<LinkId>| {
         let pairs = Matrix::Pairs(vec![(12, 14), (13, 14), (15, 12)]);
@@ -199,7 +199,7 @@ fn an_impairment_of_one_link_moves_no_draw_of_another() {
 
 /// Time stamps of MPTCP's subflows wrap in 275 ms; this round trip takes 840.
 #[test]
-fn a_round_trip_may_be_longer_than_short_time_stamps_tell() {
+fn a_round_trip_may_exceed_the_range_of_short_time_stamps() {
     let text = "topology.fattree.k = 4\nlinks.delay = \"70ms\"\ntransport.mptcp = {}\n\
         workload = [{ name = \"w\", pairs = [[0, 15]], size = \"9MB\" }]\n";
     let scenario = Scenario::parse("s.toml", text, &[]).expect("a scenario");

@@ -87,7 +87,7 @@ const STAR: &str = "topology.star.hosts = 8";
 const FAT_TREE: &str = "topology.fattree.k = 4";
 
 #[test]
-fn idle_hosts_do_not_matter() {
+fn idle_hosts_change_no_result() {
     for (name, scheme) in SCHEMES {
         let few = flows(scheme, STAR, 1, 0, "");
         assert_eq!(few, flows(scheme, "topology.star.hosts = 23", 1, 0, ""), "{name}");
@@ -95,7 +95,7 @@ fn idle_hosts_do_not_matter() {
 }
 
 #[test]
-fn flows_between_others_do_not_matter() {
+fn flows_between_other_hosts_change_no_result() {
     let others = "[[workload]]\nname = \"others\"\npairs = [[6, 7], [7, 6]]\nsize = \"1MB\"";
     for (name, scheme) in SCHEMES {
         assert_eq!(flows(scheme, STAR, 1, 0, ""), flows(scheme, STAR, 1, 0, others), "{name}");
@@ -104,7 +104,7 @@ fn flows_between_others_do_not_matter() {
 
 /// The shift is a multiple of the time after which ended flows are forgotten.
 #[test]
-fn when_it_starts_does_not_matter() {
+fn a_later_start_shifts_all_times() {
     const LATER_US: u64 = 7 * 6400;
     for (name, scheme) in SCHEMES {
         let mut later = flows(scheme, FAT_TREE, 1, LATER_US, "");
@@ -116,7 +116,7 @@ fn when_it_starts_does_not_matter() {
 /// Ten times the rate and a tenth of every time. Timers in whole microseconds round. CUBIC's window grows with time
 /// itself (RFC 9438 4.2), so it is another transport at another rate.
 #[test]
-fn how_fast_everything_is_does_not_matter() {
+fn a_faster_network_scales_all_times() {
     for (name, scheme) in SCHEMES {
         if name == "cubic" {
             continue;

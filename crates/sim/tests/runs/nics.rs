@@ -38,7 +38,7 @@ fn bytes_an_ack(record: &RunRecord) -> f64 {
 
 /// HULL table 2: without coalescing, every second segment has an ACK.
 #[test]
-fn joined_segments_have_one_ack() {
+fn coalesced_segments_have_one_ack() {
     let every = run(&one_flow("host.cpu = { gro = \"0B\" }"));
     assert!((2_850.0..2_910.0).contains(&bytes_an_ack(&every)), "{}", bytes_an_ack(&every));
     let coalesced = "host.cpu = { interrupts = { frames = 32, time = \"1ms\" }, hosts = [1] }";
@@ -107,7 +107,7 @@ fn a_full_queue_loses_packets_and_every_flow_ends() {
 
 /// A flow, however small, is two bursts: a SYN and four segments.
 #[test]
-fn bursts_end_where_a_host_has_nothing_more_to_send() {
+fn a_burst_ends_where_a_host_has_no_more_data() {
     let text = "topology.star.hosts = 2\nlinks.rate = \"10Gbps\"\nlinks.delay = \"1us\"\n\
                 transport.tcp = { payload = \"1450B\", ack_delay = \"1ms\", rto_min = \"10ms\" }\n\
                 host.fifo = \"1MB\"\n\
@@ -137,7 +137,7 @@ fn a_full_ring_loses_frames_and_every_flow_ends() {
 }
 
 #[test]
-fn hosts_with_stages_are_the_same_on_both_engines_and_on_threads() {
+fn host_stages_agree_on_both_engines_and_on_threads() {
     let queue = "host.fifo = { queue = \"60KB\", burst_cost = \"2us\" }";
     let processors = "host.cpu = { interrupts = { frames = 8, time = \"20us\" }, packet_cost = \"260ns\", answer_cost = \"5200ns\", cores = 1 }";
     let many = "host.cpu = { cores = 16, packet_cost = \"5us\", hosts = [1] }";

@@ -62,7 +62,7 @@ const MAX_PS: u64 = MIN_PS + 7_251_200;
 
 /// Two senders to one receiver: each input fills at half the rate of its link.
 #[test]
-fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
+fn a_pause_acts_one_frame_and_one_link_delay_after_the_threshold() {
     let plan = constant(3, &[(1, 0), (2, 0)], 9000, 5 * PACKET);
     let record = observed(&plan);
     assert_eq!(dropped(&record), 0);
@@ -105,7 +105,7 @@ fn a_pause_acts_a_frame_and_a_link_after_the_crossing() {
 
 /// With a full reverse direction a frame overtakes the queue.
 #[test]
-fn a_frame_waits_for_one_packet_at_most() {
+fn a_pause_frame_waits_for_one_packet_at_most() {
     let pairs = [(1, 0), (2, 0), (0, 1), (3, 1)];
     let mut waits = Vec::new();
     // The order of two packets at one instant decides when a threshold is crossed.
@@ -139,7 +139,7 @@ fn a_frame_waits_for_one_packet_at_most() {
 /// beginning of another. With 10 Gb/s, 1 us and packets of 2564 B, 2 d R / 8 + 2 MTU + 64 B are 7692 B, three packets:
 /// they fit, and with one byte less the third is lost.
 #[test]
-fn the_headroom_of_a_link_is_needed_to_the_byte() {
+fn the_headroom_of_a_link_is_exact_to_the_byte() {
     // All hosts begin together, so that a packet begins in the reverse direction whenever one arrives. With 60 senders
     // no packet of the input leaves meanwhile.
     let mut pairs: Vec<(u32, u32)> = (1..=60).map(|sender| (sender, 0)).collect();
@@ -161,7 +161,7 @@ fn the_headroom_of_a_link_is_needed_to_the_byte() {
 
 /// Classes go on by themselves, and stop again.
 #[test]
-fn a_frame_that_is_lost_stops_nobody_for_good() {
+fn a_lost_pause_frame_stops_no_class_forever() {
     let mut plan = constant(3, &[(1, 0), (2, 0)], 9000, 5 * PACKET);
     plan.duration = Some(TimeDelta::from_ms(60));
     plan.impairment = Impairment {
@@ -184,7 +184,7 @@ fn a_frame_that_is_lost_stops_nobody_for_good() {
 }
 
 #[test]
-fn pauses_travel_from_switch_to_switch() {
+fn pauses_propagate_from_switch_to_switch() {
     let pairs: Vec<(u32, u32)> = (4..16).map(|host| (host, 0)).collect();
     let mut plan = constant(3, &pairs, 9000, 5 * PACKET);
     plan.topology = fattree(4);
@@ -225,7 +225,7 @@ fn link(plan: &Plan, name: &str) -> LinkId {
 
 /// A pause lasts 3.36 ms at 10 Gb/s; a longer stop needs another frame before it ends.
 #[test]
-fn a_pause_is_renewed_while_it_must_last() {
+fn a_pause_is_renewed_before_it_expires() {
     let record = both(&slow_receiver());
     assert_eq!(dropped(&record), 0);
     let of_hosts = record.pauses.iter().filter(|link| matches!(link.place, LinkPlace::Host(1 | 2)));
@@ -236,7 +236,7 @@ fn a_pause_is_renewed_while_it_must_last() {
 
 /// A port must renew a pause while it sends a packet for 7 ms: that packet counts until its last bit has left.
 #[test]
-fn a_packet_counts_to_its_last_bit_whatever_its_port_does_meanwhile() {
+fn a_packet_counts_at_its_input_until_its_last_bit_has_left() {
     // Hosts 1 and 2 wait for the port to host 0, which has to pause host 0 because of the port to host 3.
     let mut plan = constant(5, &[(1, 0), (2, 0), (0, 3), (4, 3)], 9000, 5 * PACKET);
     plan.duration = Some(TimeDelta::from_ms(120));
@@ -269,7 +269,7 @@ const RENEWAL_PS: u64 = 1_677_696_000;
 
 /// The sender goes on when its link fails, and gets new frames when the link is back.
 #[test]
-fn a_link_that_fails_forgets_its_pauses() {
+fn a_failed_link_clears_its_pauses() {
     let mut plan = slow_receiver();
     let link = link(&plan, "host 1");
     let (fails, back) = (2_000, 2_100);

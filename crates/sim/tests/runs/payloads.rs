@@ -20,7 +20,7 @@ fn run(text: &str) -> RunRecord {
 
 /// One flow between the farthest hosts has the workload's payload.
 #[test]
-fn a_payload_of_a_workload_is_that_of_its_packets() {
+fn a_workload_sets_the_payload_of_its_packets() {
     for transport in ["ndp", "tcp", "dctcp", "mptcp", "dcqcn", "pfabric", "cbr"] {
         let scenario = |of_transport: &str, of_workload: &str| {
             let end = if transport == "cbr" { "duration = \"1ms\"\n" } else { "" };
@@ -45,7 +45,7 @@ fn a_payload_of_a_workload_is_that_of_its_packets() {
 
 /// Both ends of these transports compute with one payload.
 #[test]
-fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
+fn a_workload_payload_is_refused_where_both_ends_need_one_payload() {
     let last_hops = "switch.port = [{ layer = \"tor\", direction = \"down\", last_hop = true }]";
     for (transport, of_transport, ports) in [
         ("phost", "", ""),
@@ -64,7 +64,7 @@ fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
 
 /// Two flows into one host share its link.
 #[test]
-fn flows_of_several_payloads_share_a_fabric() {
+fn flows_with_different_payloads_share_a_fabric() {
     let record = run("topology.star.hosts = 3\ntransport.ndp = {}\n\
          workload = [{ name = \"large\", pairs = [[0, 2]], size = \"900KB\" },\n\
          { name = \"small\", pairs = [[1, 2]], size = \"900KB\", payload = \"1500B\" }]\n");
@@ -84,7 +84,7 @@ fn flows_of_several_payloads_share_a_fabric() {
 /// Each of two senders has a flow of large packets to one of two receivers and a flow of small packets to the other. By
 /// packets the small ones have a sixth; turns of bytes give each its half.
 #[test]
-fn turns_of_bytes_share_links_by_bytes() {
+fn byte_turns_share_links_by_bytes() {
     let small_over_large = |turn: &str| {
         let record = run(&format!(
             "topology.star.hosts = 4\nduration = \"4ms\"\nwarm_up = \"1ms\"\n\
@@ -109,7 +109,7 @@ fn turns_of_bytes_share_links_by_bytes() {
 }
 
 #[test]
-fn a_window_in_bytes_is_as_large_whatever_the_payload() {
+fn a_window_in_bytes_does_not_depend_on_the_payload() {
     let in_flight = |window: &str| {
         let record = run(&format!(
             "topology.star.hosts = 3\nlinks.delay = \"50us\"\nduration = \"100us\"\n\
@@ -142,7 +142,7 @@ fn queues_in_packets_count_the_largest_payload() {
 }
 
 #[test]
-fn a_payload_that_cannot_be_is_refused() {
+fn an_invalid_payload_is_refused() {
     let refused = |transport: &str, payload: &str| {
         plan(&format!(
             "topology.star.hosts = 3\ntransport = {transport}\n\
@@ -173,7 +173,7 @@ fn ports_in_use(transport: &str, spraying: &str, seed: u64) -> BTreeSet<usize> {
 
 /// Five switches from pod to pod and five back, for any number of flows; another seed takes another path.
 #[test]
-fn all_flows_of_a_pair_keep_one_path() {
+fn per_pair_spraying_keeps_one_path_for_all_flows_of_a_pair() {
     for transport in ["dctcp", "tcp", "dcqcn"] {
         let paths: BTreeSet<_> =
             (1..9).map(|seed| ports_in_use(transport, "per-pair", seed)).collect();
@@ -186,7 +186,7 @@ fn all_flows_of_a_pair_keep_one_path() {
 }
 
 #[test]
-fn a_transport_that_keeps_to_no_path_has_none_for_a_pair() {
+fn per_pair_spraying_is_refused_for_transports_that_choose_no_path() {
     let text = "topology.star.hosts = 3\n\
                 workload = [{ name = \"w\", permutation = {}, size = \"9KB\", spraying = \"per-pair\" }]\n";
     let error = plan(text).unwrap_err();
@@ -251,7 +251,7 @@ fn a_file_of_flows_may_be_run_without_a_credit_bank() {
 }
 
 #[test]
-fn an_order_beside_turns_of_bytes_is_refused() {
+fn a_send_order_beside_byte_turns_is_refused() {
     let text = |order: &str| {
         format!(
             "topology.star.hosts = 3\ntransport.ndp = {{ turn = \"9KB\", order = \"{order}\" }}\n\

@@ -59,7 +59,7 @@ fn slowdowns(transport: &str, connection: &str, gap: &str) -> Vec<f64> {
 
 /// From two segments five round trips pass before the window fills the path: half of the time again.
 #[test]
-fn tcp_keeps_its_window_over_messages() {
+fn tcp_keeps_its_window_between_messages() {
     let tcp = |more: &str| {
         format!(
             "[transport.tcp]\nhandshake = \"standing\"\ninitial_window = 2\nack_every = 1\n\
@@ -88,7 +88,7 @@ fn tcp_keeps_its_window_over_messages() {
 
 /// NDP 3.2-p: data behind LAST is pushed again.
 #[test]
-fn a_message_of_ndp_takes_as_long_on_a_new_connection() {
+fn an_ndp_message_takes_equal_time_on_new_and_persistent_connections() {
     let ndp = "[transport.ndp]\ninitial_window = 8\n";
     let [persistent, new] =
         ["persistent", "new"].map(|connection| slowdowns(ndp, connection, "10us"));
@@ -98,7 +98,7 @@ fn a_message_of_ndp_takes_as_long_on_a_new_connection() {
 }
 
 #[test]
-fn a_message_waits_at_its_source_until_the_one_before_was_acknowledged() {
+fn a_message_waits_until_its_predecessor_is_acknowledged() {
     for transport in
         ["[transport.ndp]\n", "[transport.tcp]\nack_every = 1\nhandshake = \"standing\"\n"]
     {
@@ -158,7 +158,7 @@ const NDP: &str = "[transport.ndp]\ninitial_window = 12\n";
 const TIMERS: &str = "rto_min = \"1ms\"\nrto_initial = \"1ms\"\nack_delay = \"50us\"\n";
 
 #[test]
-fn messages_are_counted_apart_on_lossy_links() {
+fn each_message_has_its_own_counts_on_lossy_links() {
     let tcp = |name: &str| format!("[transport.{name}]\npayload = \"1500B\"\n{TIMERS}");
     let restarts = tcp("tcp") + "restart_after_idle = true\n";
     for (transport, payload) in
@@ -194,7 +194,7 @@ fn messages_are_counted_apart_on_lossy_links() {
 }
 
 #[test]
-fn records_of_messages_leave_memory() {
+fn message_records_are_spilled_to_disk() {
     let plan = hostile(NDP, "");
     let with = |records_in_memory| {
         let resources = Resources { threads: 1, records_in_memory };
@@ -205,7 +205,7 @@ fn records_of_messages_leave_memory() {
 }
 
 #[test]
-fn a_hundred_thousand_messages_have_a_record_each() {
+fn each_of_a_hundred_thousand_messages_has_a_record() {
     let text = "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"100B\"\n\
                 arrivals.closed_loop = { gap = \"0us\", count = 25000 }\nconnection = \"persistent\"\n";
     let resources = Resources { threads: 1, records_in_memory: 1000 };
@@ -247,7 +247,7 @@ fn a_message_that_began_before_the_warm_up_ended_counts_from_then() {
 
 /// A request keeps its client and its query.
 #[test]
-fn a_request_on_a_persistent_connection_has_the_answer_that_it_has_on_its_own() {
+fn a_request_on_a_persistent_connection_gets_the_answer_it_gets_on_a_new_one() {
     let served = |connection: &str| -> BTreeMap<(u32, u32, u64), u64> {
         let record = both(&plan(&format!(
             "topology.star.hosts = 6\n[[workload]]\nname = \"q\"\nsize = \"1KB\"\n\
@@ -300,7 +300,7 @@ fn a_timeline_names_messages() {
 }
 
 #[test]
-fn what_cannot_be_persistent_is_refused() {
+fn a_workload_that_cannot_be_persistent_is_refused() {
     let matrix = "Nodes 4\nConnections 1\n0->1 start 0 size 9000\n";
     fs::write(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kept.cm"), matrix).unwrap();
     for (workload, what) in [
@@ -324,7 +324,7 @@ fn what_cannot_be_persistent_is_refused() {
 
 /// The plan comes from no scenario.
 #[test]
-fn a_plan_that_keeps_what_takes_no_message_is_refused() {
+fn a_plan_with_persistent_connections_of_a_transport_without_messages_is_refused() {
     let mut persistent = workload("w", Matrix::Permutation, Some(9000));
     persistent.connection = Connection::Persistent;
     let (rate, clock_lag) = (BitRate::from_gbps(1), TimeDelta::ZERO);
@@ -345,7 +345,7 @@ fn a_plan_that_keeps_what_takes_no_message_is_refused() {
 }
 
 #[test]
-fn pairs_that_stand_twice_share_a_connection() {
+fn a_repeated_pair_shares_a_connection() {
     let mut twice = workload("w", Matrix::Pairs(vec![(0, 1), (2, 1), (0, 1)]), Some(45_000));
     assert_eq!(twice.arrivals, Arrivals::Once);
     twice.connection = Connection::Persistent;
@@ -359,7 +359,7 @@ fn pairs_that_stand_twice_share_a_connection() {
 
 /// Messages of two workloads do not wait for each other.
 #[test]
-fn each_workload_has_connections_of_its_own() {
+fn each_workload_has_its_own_connections() {
     let persistent = |name: &str| {
         let pairs = workload(name, Matrix::Pairs(vec![(0, 1)]), Some(900_000));
         Workload { connection: Connection::Persistent, ..pairs }

@@ -111,7 +111,7 @@ fn a_client_takes_an_idle_connection_or_waits_for_the_first() {
 
 /// A request may wait beside an idle connection.
 #[test]
-fn what_waits_for_the_least_busy_connection_stays_there() {
+fn a_request_that_waits_for_the_least_busy_connection_stays_there() {
     let idle_beside = |when_busy: &str| {
         let connection = format!("{{ each = 2, when_busy = \"{when_busy}\" }}");
         let record = both(&asking(DCTCP, &connection, "80%"));
@@ -198,7 +198,7 @@ fn offered_and_realised_load_are_reported() {
 }
 
 #[test]
-fn the_pool_moves_no_other_draw() {
+fn a_connection_pool_changes_no_draw() {
     let drawn = |connection: &str| {
         let record = both(&asking(DCTCP, connection, "40%"));
         let of = |flow: FlowRecord| {
@@ -222,7 +222,7 @@ fn refused(workload: &str) -> String {
 }
 
 #[test]
-fn sizes_that_cannot_be_are_refused() {
+fn invalid_pareto_sizes_are_refused() {
     for (size, message) in [
         (
             "pareto = { shape = \"1\", mean = \"100KB\" }",
@@ -271,7 +271,7 @@ fn sizes_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn pools_that_cannot_be_are_refused() {
+fn invalid_pools_are_refused() {
     for (workload, message) in [
         (
             "size = \"1KB\"\nconnection = { each = 0 }",

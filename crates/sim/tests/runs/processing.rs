@@ -6,25 +6,25 @@ use crate::links::event;
 use crate::plans::{both, fattree, incast, plan, run, run_on, star, workload};
 use trimline_metrics::FlowRecord;
 use trimline_metrics::timeline::What;
+use trimline_packet::SplitMix;
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_sim::division;
 use trimline_sim::plan::{LinkChange, Matrix, Plan, Watch};
-use trimline_sim::random::SplitMix;
 use trimline_sim::suites::take_time;
 use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing, links};
 use trimline_sim::transports::{Cbr, Family, Ndp, Transport};
 use trimline_transport::{Framing, cbr, ndp};
 
 fn shape(choices: &mut SplitMix) -> Clos {
-    match choices.below(4) {
-        0 => star(2 + choices.below(5) as u32),
+    match choices.modulo(4) {
+        0 => star(2 + choices.modulo(5) as u32),
         1 => fattree(4),
         2 => Clos {
             tiers: 2,
             pods: 1,
-            tors_per_pod: 2 + choices.below(3) as u32,
-            hosts_per_tor: 1 + choices.below(4) as u32,
-            aggregations_per_pod: 1 + choices.below(4) as u32,
+            tors_per_pod: 2 + choices.modulo(3) as u32,
+            hosts_per_tor: 1 + choices.modulo(4) as u32,
+            aggregations_per_pod: 1 + choices.modulo(4) as u32,
             cores_per_aggregation: 0,
             ..fattree(4)
         },
@@ -35,29 +35,29 @@ fn shape(choices: &mut SplitMix) -> Clos {
 /// One flow alone between random hosts, with random delays everywhere. No link between switches is slower than the
 /// hosts' links.
 fn alone(number: u64) -> Plan {
-    let mut choices = SplitMix::new(number);
+    let mut choices = SplitMix(number);
     let mut clos = shape(&mut choices);
     let rate = choices.one_of(&[1, 3, 10, 40, 100]);
     let framing_bytes = choices.one_of(&[0, 20, 24, 1_000]);
     let inner = |choices: &mut SplitMix| LinkSpec {
         rate: BitRate::from_gbps(rate * choices.one_of(&[1, 2, 4])),
-        delay: TimeDelta::from_ps(choices.below(5_000_000)),
-        framing_bytes: choices.below(u64::from(framing_bytes) + 1) as u16,
+        delay: TimeDelta::from_ps(choices.modulo(5_000_000)),
+        framing_bytes: choices.modulo(u64::from(framing_bytes) + 1) as u16,
     };
     (clos.tor_link, clos.aggregation_link) = (inner(&mut choices), inner(&mut choices));
     clos.host_link =
         LinkSpec { rate: BitRate::from_gbps(rate), framing_bytes, ..inner(&mut choices) };
-    let mut time = || TimeDelta::from_ps(choices.below(2) * choices.below(9_000_000));
+    let mut time = || TimeDelta::from_ps(choices.modulo(2) * choices.modulo(9_000_000));
     let mut host = || HostDelay { min: time(), spread: TimeDelta::ZERO };
     let (host_send, host_receive) = (host(), host());
     clos.processing = Processing { host_send, host_receive, switch: [time(), time(), time()] };
     let hosts = u64::from(clos.hosts());
-    let source = choices.below(hosts);
-    let destination = (source + 1 + choices.below(hosts - 1)) % hosts;
+    let source = choices.modulo(hosts);
+    let destination = (source + 1 + choices.modulo(hosts - 1)) % hosts;
     let (source, destination) = (source as u32, destination as u32);
     let payload = choices.one_of(&[9000, 1500, 512]);
-    let packets = 1 + choices.below(60);
-    let cut = choices.below(payload);
+    let packets = 1 + choices.modulo(60);
+    let cut = choices.modulo(payload);
     let size = packets * payload - choices.one_of(&[0, cut]);
     // All at once, or as many as keep the link full until the first pull comes.
     let wire = clos.host_link.transmission(ByteCount::new(payload + 64)).as_ps();
@@ -104,7 +104,7 @@ fn check_alone(number: u64, plan: &Plan, flow: &FlowRecord, took: Option<u64>) {
 }
 
 #[test]
-fn a_flow_alone_at_constant_bit_rate_takes_its_ideal_time() {
+fn a_lone_flow_at_constant_bit_rate_takes_its_ideal_time() {
     for number in 0..200 {
         let mut plan = alone(number);
         let payload_bytes = plan.transports[0].payload_bytes();
@@ -127,7 +127,7 @@ fn a_flow_alone_at_constant_bit_rate_takes_its_ideal_time() {
 }
 
 #[test]
-fn a_flow_alone_takes_its_ideal_time() {
+fn a_lone_flow_takes_its_ideal_time() {
     let one = std::env::var("TRIMLINE_CASE").ok().and_then(|case| case.parse().ok());
     for number in one.map_or(0..600u64, |case: u64| case..case + 1) {
         println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
@@ -163,7 +163,7 @@ fn by_hand() -> Plan {
 }
 
 #[test]
-fn every_part_takes_its_time_once() {
+fn every_processing_delay_counts_once() {
     let packet = (9064 + 20) * 800;
     let expected = 11 * packet + 2_000_000 + 3_000_000 + 5_000_000 + 700_000;
     let record = both(&by_hand());
@@ -174,7 +174,7 @@ fn every_part_takes_its_time_once() {
 }
 
 #[test]
-fn a_link_that_changes_keeps_its_framing() {
+fn a_link_change_keeps_the_framing() {
     let mut plan = by_hand();
     let slow = LinkChange::Rate(BitRate::from_gbps(1));
     plan.link_events.push(event(&plan.topology, 0, "host 0", slow));
@@ -194,7 +194,7 @@ fn a_link_that_changes_keeps_its_framing() {
 
 /// A switch's latency is before its queue.
 #[test]
-fn a_latency_delays_queues_and_does_not_slow_them() {
+fn a_switch_latency_delays_packets_and_keeps_the_throughput() {
     let times = |latency| {
         let mut plan = plan(star(9), 4, vec![incast(8, 4 * 9000)]);
         plan.topology.processing.switch = [latency; 3];
@@ -208,7 +208,7 @@ fn a_latency_delays_queues_and_does_not_slow_them() {
 
 /// Each host delays a flow by less than the spread; the mean delay of a lone packet is the spread.
 #[test]
-fn a_spread_delays_by_no_more_than_itself() {
+fn a_delay_spread_is_the_max_extra_delay() {
     let spread = TimeDelta::from_us(4);
     let mut later = Vec::new();
     for seed in 0..200 {
@@ -229,7 +229,7 @@ fn a_spread_delays_by_no_more_than_itself() {
 
 /// On one path no packet is taken for lost, however much the delay varies.
 #[test]
-fn a_spread_reorders_nothing() {
+fn a_delay_spread_reorders_no_packets() {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));
     let mut plan = plan(star(2), 30, vec![flow]);
     let keys = "ack_every = 1\ndsack = true\nack_delay = \"100us\"";
@@ -246,7 +246,7 @@ fn a_spread_reorders_nothing() {
 }
 
 #[test]
-fn threads_agree_where_everything_takes_its_time() {
+fn threads_agree_with_all_processing_delays() {
     for seed in [1, 2, 3, 5, 8, 13] {
         let permutation = workload("p", Matrix::Permutation, Some(300_000));
         let mut plan = plan(fattree(6), 12, vec![permutation, incast(9, 45_000)]);
@@ -259,7 +259,7 @@ fn threads_agree_where_everything_takes_its_time() {
 
 /// Latency of the top tier adds lookahead between threads.
 #[test]
-fn a_latency_divides_a_network_without_delay() {
+fn a_switch_latency_allows_threads_without_link_delay() {
     let permutation = workload("p", Matrix::Permutation, Some(100_000));
     let mut plan = plan(fattree(4), 12, vec![permutation]);
     plan.topology.aggregation_link.delay = TimeDelta::ZERO;

@@ -66,7 +66,7 @@ fn each_hot_class_of_a_port_has_its_dynamic_threshold() {
 }
 
 #[test]
-fn each_class_has_memory_of_its_own_where_none_is_shared() {
+fn each_class_has_its_own_memory_without_a_shared_buffer() {
     for (classes, packets) in [(&[2][..], 10), (&[3, 0], 20), (&[3, 2, 1, 0], 40)] {
         let record = both(&hot(classes, TimeDelta::ZERO, ServiceModel::qos(10), 0));
         assert!(held(&record).abs_diff(packets * 1000) <= 1000, "{classes:?}: {}", held(&record));
@@ -75,7 +75,7 @@ fn each_class_has_memory_of_its_own_where_none_is_shared() {
 
 /// Strict priority: other classes have what the highest leaves.
 #[test]
-fn the_highest_class_has_the_link() {
+fn the_highest_class_gets_the_whole_link() {
     let record = both(&hot(&[1, 3, 0], TimeDelta::ZERO, ServiceModel::qos(10), 0));
     let delivered = |class: &str| {
         let flows = record.flows.iter().filter(|flow| flow.workload == class);
@@ -102,7 +102,7 @@ fn messages(class: u8) -> RunRecord {
 /// SYN and data wait at the port to host 0, their answers at the port to host 1, behind one packet at most each, unless
 /// they have the class of the long flows.
 #[test]
-fn tcps_packets_bear_the_class_of_their_flow_and_so_do_its_acks() {
+fn tcp_packets_and_acks_have_the_class_of_their_flow() {
     // `None`: not all have ended.
     let slowest = |class: u8| {
         let record = messages(class);

@@ -181,7 +181,7 @@ fn derived(plan: &Plan) -> String {
     let words = plan.switch.describe();
     let rules = words.iter().flat_map(|line| line.split([',', ';']).map(str::trim));
     let rules = rules.filter(|rule| {
-        ["marks ", "unscheduled ", "1 % "].iter().any(|begin| rule.starts_with(begin))
+        ["ECN marks ", "drops unscheduled "].iter().any(|begin| rule.starts_with(begin))
     });
     for rule in rules {
         if !said.iter().any(|known| known == rule) {
@@ -189,13 +189,13 @@ fn derived(plan: &Plan) -> String {
         }
     }
     if let Some(phantom) = plan.phantom_queues.first() {
-        said.push(format!("phantom queue marks beyond {}", phantom.settings.threshold));
+        said.push(format!("phantom queue marks above {}", phantom.settings.threshold));
     }
     if let Some(paced) = &plan.pacer {
         said.push(format!("pacer holds {}", paced.settings.queue));
     }
     if let Some(Hot::Above(threshold)) = plan.detour.and_then(|model| model.hot) {
-        said.push(format!("detours beyond {threshold} packets"));
+        said.push(format!("detours above {threshold} packets"));
     }
     if let Some((key, window)) =
         plan.transports[0].window().filter(|(key, _)| *key != "receive_window")
@@ -255,7 +255,7 @@ HULL twice that.
 
 /// The table of all runs. It takes a few seconds.
 #[test]
-fn every_scheme_does_what_it_is_for_at_every_rate() {
+fn every_scheme_serves_its_purpose_at_every_rate() {
     let mut page = HEAD.to_owned();
     let mut wrong = Vec::new();
     for (scheme, purpose) in SCHEMES {

@@ -29,7 +29,7 @@ fn incast(transport: &str) -> Plan {
 
 /// A port after its last packet holds nothing, though no event runs it.
 #[test]
-fn queues_are_empty_after_silence() {
+fn a_sampled_queue_is_empty_after_its_last_packet() {
     let text = "duration = \"1ms\"\ntopology.star.hosts = 3\ntransport.cbr.rate = \"1Gbps\"\n\
                 workload = [{ name = \"p\", pairs = [[1, 0]], size = \"9000B\" }]\n\
                 output.series = { every = \"2us\", ports = [\"tor 0 down 0\"] }\n";
@@ -108,7 +108,7 @@ fn adds_up(plan: &Plan, record: &RunRecord) {
 }
 
 #[test]
-fn chosen_flows_and_ports_add_up_to_the_record_of_every_transport() {
+fn series_of_flows_and_ports_add_up_to_the_record() {
     for transport in ["ndp", "tcp", "dctcp", "mptcp"] {
         let plan = incast(&format!("transport.{transport} = {{}}"));
         let record = run(&plan);
@@ -124,7 +124,7 @@ fn chosen_flows_and_ports_add_up_to_the_record_of_every_transport() {
 }
 
 #[test]
-fn ndp_tells_of_its_pulls() {
+fn ndp_series_count_pulls() {
     let record = run(&incast("transport.ndp = { initial_window = 12 }"));
     let series = &record.samples.flows;
     for source in [1, 2] {
@@ -163,7 +163,7 @@ fn a_window_of_tcp_moves_and_only_dctcp_has_an_alpha() {
 }
 
 #[test]
-fn several_transports_have_the_columns_of_all() {
+fn several_transports_have_the_columns_of_each() {
     let text = "topology.star.hosts = 3\nswitch.profile = \"ecn\"\n\
                 transport = { ndp = {}, dctcp = {} }\n\
                 output.series = { every = \"10us\", flows = [[0, 1], [0, 2]] }\n\
@@ -184,7 +184,7 @@ fn several_transports_have_the_columns_of_all() {
 }
 
 #[test]
-fn messages_of_a_persistent_connection_have_rows_of_their_own() {
+fn messages_of_a_persistent_connection_have_their_own_rows() {
     let text = "topology.star.hosts = 2\noutput.series = { every = \"3us\", flows = [[0, 1]] }\n\
                 duration = \"400us\"\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"90KB\"\n\
                 arrivals.closed_loop = { gap = \"30us\", count = 3 }\nconnection = \"persistent\"\n";
@@ -201,7 +201,7 @@ fn messages_of_a_persistent_connection_have_rows_of_their_own() {
 }
 
 #[test]
-fn a_series_is_the_same_on_both_engines_and_on_threads() {
+fn a_series_agrees_on_both_engines_and_on_threads() {
     let text = "topology.fattree.k = 4\noutput.series = { every = \"17us\", flows = [[0, 15], [15, 0], [3, 9]], \
                 ports = [\"core 0 down 1\", \"tor 0 up 0\"] }\n[[workload]]\nname = \"w\"\nall_to_all = {}\n\
                 size = \"45KB\"\n";
@@ -241,7 +241,7 @@ fn a_series_names_switch_ports_and_pairs_of_hosts() {
 }
 
 #[test]
-fn dcqcn_tells_of_its_rate_and_of_alpha() {
+fn dcqcn_series_have_rate_and_alpha() {
     let plan = incast("transport.dcqcn = {}\nswitch.pfc = { xoff = \"30pkt\" }");
     let record = same_everywhere(&plan, 2);
     adds_up(&plan, &record);
@@ -262,7 +262,7 @@ fn dcqcn_tells_of_its_rate_and_of_alpha() {
 }
 
 #[test]
-fn phost_tells_of_its_tokens() {
+fn phost_series_count_tokens() {
     let plan = incast("transport.phost = {}");
     let record = same_everywhere(&plan, 2);
     adds_up(&plan, &record);
@@ -279,7 +279,7 @@ fn phost_tells_of_its_tokens() {
 
 /// The pauses of layers and chosen ports add up to pauses.csv.
 #[test]
-fn layers_and_ports_tell_for_how_long_they_were_stopped() {
+fn layers_and_ports_report_their_pause_time() {
     let text = "topology.leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 4 }\n\
                 switch = { profile = \"ecn\", pfc = { xoff = \"5pkt\" } }\ntransport.dcqcn = {}\n\
                 duration = \"2ms\"\noutput.series = { every = \"20us\", ports = [\"spine 0 down 0\"] }\n\

@@ -42,7 +42,7 @@ fn mixed(other: Chosen) -> Plan {
 }
 
 #[test]
-fn ndp_beside_each_of_the_tcp_family_is_the_same_everywhere_and_ends() {
+fn ndp_beside_each_tcp_variant_agrees_on_all_engines_and_ends() {
     for (place, family) in [Family::Tcp, Family::Dctcp, Family::Mptcp].into_iter().enumerate() {
         let plan = mixed(sample(&family));
         let record = same_everywhere(&plan, 2 + place % 2);
@@ -55,7 +55,7 @@ fn ndp_beside_each_of_the_tcp_family_is_the_same_everywhere_and_ends() {
 }
 
 #[test]
-fn a_transport_that_does_nothing_slows_nobody() {
+fn an_idle_transport_slows_no_other() {
     let mut alone = mixed(sample(&Family::Tcp));
     alone.workloads.retain(|workload| workload.transport == 0);
     alone.transports.truncate(1);

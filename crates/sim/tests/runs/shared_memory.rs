@@ -33,7 +33,7 @@ fn shared(hosts: u32, pairs: &[(u32, u32)], alpha: Alpha, memory: SharedMemory) 
 /// The fixed point of the paper: each of n full queues holds alpha times the free memory, so alpha / (1 + n alpha) of
 /// the memory, and 1 / (1 + n alpha) stays free for a port that wakes up.
 #[test]
-fn hot_ports_share_as_the_dynamic_threshold_says() {
+fn hot_ports_share_memory_by_the_dynamic_threshold() {
     let memory = 1_000_000;
     for (numerator, denominator) in [(1, 4), (1, 1), (2, 1), (8, 1)] {
         for hot in [1, 2, 4] {
@@ -65,7 +65,7 @@ fn hot_ports_share_as_the_dynamic_threshold_says() {
 /// Memory is free when the packet's last bit leaves, also at a port that then is idle; an arrival elsewhere at that
 /// instant finds it free.
 #[test]
-fn memory_returns_with_the_last_bit_whichever_port_held_it() {
+fn shared_memory_is_freed_with_the_last_bit_of_a_packet() {
     let dropped = |later_ps: u64| {
         let memory = SharedMemory::OfSwitch(ByteCount::new(1000));
         let mut plan = shared(4, &[(0, 2)], Alpha::from_fraction(1000, 1), memory);
@@ -91,7 +91,7 @@ fn memory_returns_with_the_last_bit_whichever_port_held_it() {
 /// A full port leaves room for a burst to another one. Memory divided among ports would drop the burst, and a limit of
 /// its own would have stopped the first port earlier.
 #[test]
-fn what_one_port_leaves_another_can_use() {
+fn a_port_can_use_memory_that_another_leaves_free() {
     let lost = |memory, alpha| {
         let mut plan = shared(12, &[(0, 8), (1, 8)], alpha, memory);
         let burst: Vec<(u32, u32)> = (2..8).map(|sender| (sender, 9)).collect();

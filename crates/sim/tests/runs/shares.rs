@@ -33,7 +33,7 @@ fn min_jain(text: &str) -> f64 {
 
 /// htsim's DCTCP shares more evenly: an ACK with an echo lets the window grow.
 #[test]
-fn growth_by_every_ack_makes_the_shares_even() {
+fn growth_by_every_ack_evens_the_shares() {
     let (even, plain) = (min_jain_of_dctcp(true), min_jain_of_dctcp(false));
     assert!(even > 0.999, "{even}");
     assert!((0.94..0.99).contains(&plain), "{plain}");
@@ -66,7 +66,7 @@ fn delayed_acks_starve_no_flow_that_answers_marks() {
 /// Some of 32 flows that begin within 1 ms lose their first window; the timeout leaves one segment. Jain's index from
 /// 210 to 310 ms, min of three seeds.
 #[test]
-fn flows_that_timed_out_come_back_where_every_ack_has_a_mark() {
+fn flows_recover_from_a_timeout_where_every_ack_is_marked() {
     let jain = min_jain(
         "topology.star.hosts = 40\nseeds = \"1..3\"\nduration = \"310ms\"\nwarm_up = \"210ms\"\n\
          transport.dctcp = {}\n\

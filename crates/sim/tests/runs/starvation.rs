@@ -11,7 +11,7 @@ use trimline_transport::ndp::Config;
 /// Ten senders, hosts at 100 Gb/s, 3 Gb/s between switches. While the receiver pulls at its link's rate, a switch that
 /// prefers headers sends no data.
 #[test]
-fn headers_that_fill_a_slow_network_do_not_starve_data_for_ever() {
+fn headers_that_fill_a_slow_network_do_not_starve_data_forever() {
     let delay = TimeDelta::from_ns(100);
     let slow = LinkSpec::new(BitRate::from_gbps(3), delay);
     let clos = Clos {

@@ -30,13 +30,13 @@ fn permutation() -> Plan {
 }
 
 #[test]
-fn a_permutation() {
+fn threads_agree_on_a_permutation() {
     check(&permutation());
 }
 
 /// More than a header queue holds, so headers are returned.
 #[test]
-fn an_incast() {
+fn threads_agree_on_an_incast() {
     check(&plan(fattree(6), 30, vec![incast(53, 450_000)]));
     let mut crowded = plan(fattree(6), 30, vec![incast(53, 450_000)]);
     crowded.switch = trimline_switch::ServiceModel::paper(2, 128);
@@ -44,7 +44,7 @@ fn an_incast() {
 }
 
 #[test]
-fn mixed_sizes_at_different_times() {
+fn threads_agree_on_mixed_sizes_and_start_times() {
     let sizes = [1, 9_000, 123_457, 900_000];
     let workloads = sizes.iter().enumerate().map(|(place, &size)| {
         let mut flows = workload(
@@ -61,7 +61,7 @@ fn mixed_sizes_at_different_times() {
 }
 
 #[test]
-fn links_that_fail_and_come_back() {
+fn threads_agree_while_links_fail_and_are_restored() {
     let mut plan = permutation();
     plan.duration = Some(TimeDelta::from_ms(3));
     for (at, name, change) in [
@@ -76,7 +76,7 @@ fn links_that_fail_and_come_back() {
 }
 
 #[test]
-fn loss_damage_and_reordering() {
+fn threads_agree_with_loss_corruption_and_reordering() {
     let share = |billionths| Share::from_billionths(billionths).expect("a share");
     let mut plan = plan(fattree(6), 23, vec![workload("p", Matrix::Permutation, Some(900_000))]);
     plan.impairment = Impairment {
@@ -90,7 +90,7 @@ fn loss_damage_and_reordering() {
 
 /// The top tier's longer links let threads meet less often than every lookahead window. A round may exceed the ring.
 #[test]
-fn a_long_top_tier() {
+fn threads_agree_with_long_links_of_the_top_tier() {
     let spec = |gbps, ns| LinkSpec::new(BitRate::from_gbps(gbps), TimeDelta::from_ns(ns));
     for (host, top) in [(spec(10, 100), spec(10, 5_000)), (spec(100, 0), spec(10, 20_000))] {
         let spines = Clos {
@@ -115,7 +115,7 @@ fn a_long_top_tier() {
 }
 
 #[test]
-fn what_cannot_be_divided_says_why() {
+fn a_network_that_cannot_be_partitioned_has_a_reason() {
     let check = |plan: &Plan, threads: usize, expected: usize, reason: Option<&str>| {
         let found = division(plan, threads);
         assert_eq!(found.threads, expected);
@@ -147,7 +147,7 @@ fn what_cannot_be_divided_says_why() {
 }
 
 #[test]
-fn an_interrupted_run_ends_with_what_there_is() {
+fn an_interrupted_run_returns_a_partial_record() {
     let interrupted = |threads| {
         let watch = &mut |progress: trimline_sim::Progress| match progress.packet_hops {
             0..10_000 => ControlFlow::Continue(()),
@@ -162,7 +162,7 @@ fn an_interrupted_run_ends_with_what_there_is() {
 
 /// Other threads must not wait for ever.
 #[test]
-fn a_panic_ends_the_run() {
+fn a_panic_ends_all_threads_of_a_run() {
     let panics = || {
         let mut inspects = 0;
         let watch = &mut |_| {

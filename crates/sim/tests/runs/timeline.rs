@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::plans::{incast, plan, run, star};
 use trimline_metrics::timeline::{Event, PacketKind, What};
 use trimline_metrics::{FlowRecord, RunRecord, Timeline};
+use trimline_packet::SplitMix;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Plan, Watch};
-use trimline_sim::random::SplitMix;
-use trimline_sim::suites::{case, unsettle};
+use trimline_sim::suites::{case, change_links};
 use trimline_sim::topology;
 
 fn watch_everything(plan: &Plan) -> Watch {
@@ -115,12 +115,12 @@ pub(crate) fn tells_waits(record: &RunRecord) {
 }
 
 #[test]
-fn a_timeline_is_what_happened_and_changes_nothing() {
+fn a_timeline_matches_the_counters_and_changes_no_result() {
     let (mut trims, mut losses, mut waits) = (0, 0, 0);
     for seed in 0..60 {
         let mut plan = case(seed);
         if seed % 2 == 0 {
-            unsettle(&mut plan, &mut SplitMix::new(seed));
+            change_links(&mut plan, &mut SplitMix(seed));
         }
         plan.duration = Some(TimeDelta::from_us(300));
         plan.warm_up = TimeDelta::ZERO;
@@ -140,7 +140,7 @@ fn a_timeline_is_what_happened_and_changes_nothing() {
 }
 
 #[test]
-fn marks_are_events_of_the_ports_that_made_them() {
+fn marks_are_events_of_the_marking_ports() {
     let base = "duration = \"1ms\"\ntopology.fattree.k = 4\ntransport.dctcp = {}\n[[workload]]\nname = \"w\"\n\
                 incast = { receiver = 0, senders = 8 }\nsize = \"300KB\"\n";
     let scenario = trimline_sim::scenario::Scenario::parse("s", base, &[]);
@@ -179,7 +179,7 @@ fn kinds(record: &RunRecord) -> BTreeMap<&'static str, u64> {
 
 /// The names come from the transports' papers.
 #[test]
-fn packets_have_the_names_of_their_transports() {
+fn timeline_packets_have_the_names_of_their_transports() {
     let own = ["pull", "nack", "syn", "syn-ack", "probe", "rts", "token", "grant", "resend", "cnp"];
     let small = "switch.data_queue = \"4pkt\"\n";
     for (keys, expected) in [
@@ -203,7 +203,7 @@ fn packets_have_the_names_of_their_transports() {
 }
 
 #[test]
-fn notifications_are_events_of_the_ports_that_sent_them() {
+fn notifications_are_events_of_the_sending_ports() {
     for keys in [
         "transport.tcp.notifications = \"fastlane\"\nswitch.data_queue = \"16pkt\"\n",
         "transport.tcp.notifications = \"source-quench\"\n",
@@ -217,7 +217,7 @@ fn notifications_are_events_of_the_ports_that_sent_them() {
 }
 
 #[test]
-fn marks_of_a_hosts_phantom_queue_are_events_and_counted() {
+fn marks_of_a_host_phantom_queue_are_events_and_counted() {
     let keys = "transport.dctcp = {}\nswitch.profile = \"drop-tail\"\noutput.series = \"100us\"\n\
                 phantom_queue = [{ link = \"host 1\", drain = \"5%\", threshold = \"3KB\" }]\n";
     let record = timeline_of(keys);
@@ -230,7 +230,7 @@ fn marks_of_a_hosts_phantom_queue_are_events_and_counted() {
 }
 
 #[test]
-fn dropped_headers_are_counted_apart() {
+fn dropped_headers_have_their_own_count() {
     let keys =
         "transport.ndp = {}\nswitch = { header_queue = \"4pkt\", return_to_sender = false }\n";
     let record = timeline_of(keys);
@@ -245,7 +245,7 @@ fn dropped_headers_are_counted_apart() {
 }
 
 #[test]
-fn a_timeline_shows_what_it_is_asked_for() {
+fn a_timeline_has_only_the_watched_places_and_flows() {
     let mut plan = plan(star(5), 10, vec![incast(4, 90_000)]);
     plan.timeline = Some(watch_everything(&plan));
     let all = run(&plan).timeline;

@@ -35,7 +35,7 @@ fn by_source(record: &RunRecord, workload: &str) -> BTreeMap<u32, Vec<FlowRecord
 const US: u64 = 1_000_000;
 
 #[test]
-fn a_closed_loop_goes_on_a_gap_after_the_last_ack() {
+fn a_closed_loop_starts_a_flow_one_gap_after_the_last_ack() {
     let record = record(
         "duration = \"5ms\"\ntopology.fattree.k = 4\n[[workload]]\nname = \"w\"\nsize = \"90KB\"\n\
          pairs = [[0, 15], [1, 15]]\narrivals.closed_loop.gap = \"100us\"\n",
@@ -55,7 +55,7 @@ fn a_closed_loop_goes_on_a_gap_after_the_last_ack() {
 }
 
 #[test]
-fn a_closed_loop_of_drawn_sizes_and_gaps_lasts_until_the_end() {
+fn a_closed_loop_of_random_sizes_and_gaps_lasts_until_the_end() {
     let base = "topology.fattree.k = 4\nlinks.host.rate = \"1Gbps\"\n[[link_event]]\nat = \"1ms\"\n\
                 link = \"host 0\"\nchange.rate = \"10Gbps\"\n[[workload]]\nname = \"w\"\n\
                 random.flows = 3\nsize.distribution = \"web-ndp-paper\"\n\
@@ -85,7 +85,7 @@ fn a_closed_loop_of_drawn_sizes_and_gaps_lasts_until_the_end() {
 }
 
 #[test]
-fn a_closed_loop_counts() {
+fn a_closed_loop_ends_after_its_count() {
     let record = record(
         "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\nsize = \"9KB\"\npermutation = {}\n\
          arrivals.closed_loop = { gap = \"0us\", count = 5 }\n",
@@ -100,7 +100,7 @@ fn a_closed_loop_counts() {
 }
 
 #[test]
-fn poisson_arrivals_bring_the_load_that_was_asked_for() {
+fn poisson_arrivals_offer_the_requested_load() {
     for (matrix, load, links) in [
         ("random = {}", 30, 16),
         ("random.flows = 4", 30, 16),
@@ -159,7 +159,7 @@ fn hosts_that_an_incast_excludes_neither_send_nor_receive() {
 }
 
 #[test]
-fn what_lies_behind_the_longest_run_never_happens() {
+fn a_start_beyond_the_longest_run_never_happens() {
     let run = |keys: &str| {
         record(&format!(
             "duration = \"1ms\"\ntopology.star.hosts = 4\nlinks = {{ rate = \"400Gbps\", delay = \"1ns\" }}\n{keys}\n\
@@ -184,7 +184,7 @@ fn what_lies_behind_the_longest_run_never_happens() {
 }
 
 #[test]
-fn servers_answer_when_they_were_asked_and_clients_go_on_when_all_have() {
+fn servers_answer_requests_and_clients_continue_after_all_answers() {
     let record = record(
         "duration = \"3ms\"\ntopology.fattree.k = 4\n[[workload]]\nname = \"q\"\nsize = \"20KB\"\n\
          partition_aggregate = { client = 5, servers = 6, request = \"200B\", service_time = \"7us\" }\n\
@@ -217,7 +217,7 @@ fn servers_answer_when_they_were_asked_and_clients_go_on_when_all_have() {
 }
 
 #[test]
-fn every_host_asks_in_an_open_loop() {
+fn every_host_sends_requests_in_an_open_loop() {
     let record = record(
         "duration = \"2ms\"\ntopology.star.hosts = 12\n[[workload]]\nname = \"q\"\nsize = \"9KB\"\n\
          partition_aggregate.servers = 9\narrivals.poisson.every = \"500us\"\nstart_jitter = \"50us\"\n",
@@ -230,7 +230,7 @@ fn every_host_asks_in_an_open_loop() {
 
 /// FastLane 5: a group's responses add up to its total.
 #[test]
-fn groups_of_answers_are_alike_and_their_servers_repeat_where_hosts_are_few() {
+fn groups_of_answers_have_equal_sizes_and_reuse_servers_among_few_hosts() {
     let record = record(
         "duration = \"20ms\"\ntopology.star.hosts = 8\n[[workload]]\nname = \"g\"\n\
          size.mixture = [{ size = \"2KB\" }, { size = \"4KB\" }]\narrivals.poisson = { every = \"1ms\", until = \"15ms\" }\n\
@@ -275,7 +275,7 @@ fn groups_of_answers_are_alike_and_their_servers_repeat_where_hosts_are_few() {
 }
 
 #[test]
-fn groups_end_by_count_and_offer_their_load() {
+fn groups_of_answers_end_by_count_and_offer_their_load() {
     let run = |arrivals: &str| {
         record(&format!(
             "duration = \"40ms\"\ntopology.star.hosts = 20\n[[workload]]\nname = \"g\"\n\
@@ -344,7 +344,7 @@ fn multishot_triggers_start_one_flow_at_a_time() {
 }
 
 #[test]
-fn a_missing_link_of_a_file_carries_nothing_from_the_beginning() {
+fn a_failed_link_of_a_connection_matrix_carries_no_packet() {
     let text = "Nodes 16\nConnections 1\nFailures 1\n0->15 start 0 size 9000000\n\
                 failure switch_type AGG switch_id 1 link_id 0\n";
     fs::write(file("failed.cm"), text).unwrap();
@@ -381,7 +381,7 @@ fn flows_and_topologies_of_hpcc_are_read() {
 }
 
 #[test]
-fn what_has_no_end_or_no_sense_is_refused() {
+fn workloads_without_end_or_sense_are_refused() {
     let with = |workload: &str| {
         refused(&format!("topology.star.hosts = 4\nworkload = [{{ name = \"w\", {workload} }}]\n"))
     };
@@ -416,7 +416,7 @@ fn what_has_no_end_or_no_sense_is_refused() {
 }
 
 #[test]
-fn samples_change_nothing_and_add_up_to_the_counters() {
+fn samples_change_no_result_and_add_up_to_the_counters() {
     let text = "duration = \"2ms\"\nwarm_up = \"1ms\"\ntopology.fattree.k = 4\n[[workload]]\nname = \"w\"\n\
                 permutation = {}\nsize = \"long-lived\"\n";
     let without = record(text);
@@ -449,7 +449,7 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
 }
 
 #[test]
-fn samples_say_what_hosts_send_and_have_not_sent() {
+fn samples_count_the_sent_and_unsent_bytes_of_hosts() {
     // Two flows of ten packets from one host, at 0 and 50 us, and nothing else: 7.2512 us a packet.
     let text = "output.series = \"10us\"\nduration = \"200us\"\ntopology.star.hosts = 3\n[[workload]]\n\
                 name = \"a\"\npairs = [[0, 1]]\nsize = \"90KB\"\n[[workload]]\nname = \"b\"\n\
@@ -469,7 +469,7 @@ fn samples_say_what_hosts_send_and_have_not_sent() {
 
 /// With a server that repeats, a second request would wait on one connection.
 #[test]
-fn groups_on_kept_connections_are_refused() {
+fn groups_of_answers_on_persistent_connections_are_refused() {
     let text = "topology.star.hosts = 8\ntransport.tcp = {}\n[[workload]]\nname = \"g\"\nsize = \"2KB\"\n\
                 connection = \"persistent\"\npartition_aggregate = { total = \"32KB\" }\narrivals.poisson = { every = \"1ms\", until = \"5ms\" }\n";
     let error = Scenario::parse("s.toml", text, &[]).expect_err("refused").to_string();

@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_memory_of_a_long_message_goes_with_it() {
+    fn a_buffer_frees_the_memory_of_a_long_message() {
         let mut buffer = Buffer::default();
         let message: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
         buffer.append(&message);
@@ -105,7 +105,7 @@ mod tests {
     proptest! {
         /// The buffer agrees with a plain vector of the whole stream.
         #[test]
-        fn a_buffer_is_a_window_of_a_stream(
+        fn a_buffer_agrees_with_a_vector_of_the_stream(
             steps in prop::collection::vec((any::<bool>(), 0usize..50), 1..100),
         ) {
             let (mut buffer, mut all, mut released) = (Buffer::default(), Vec::new(), 0);

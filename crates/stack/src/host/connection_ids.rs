@@ -39,7 +39,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn numbers_are_no_sequence_unless_it_was_asked_for() {
+    fn connection_ids_are_sequential_only_on_request() {
         let mut connection_ids = ConnectionIds::from(u32::MAX);
         assert_eq!(
             [connection_ids.next(), connection_ids.next()].map(ConnectionId::get),

@@ -370,7 +370,7 @@ impl Core {
             holdings.half_open -= half_open;
         });
         self.crowded.remove(&(name.peer, index));
-        self.count_kept(index);
+        self.count_buffered(index);
         self.count_unacked(index);
         if self.entries[index as usize].failure.is_none() {
             self.watch.closed();
@@ -574,7 +574,7 @@ mod tests {
     use trimline_packet::BitRate;
 
     #[test]
-    fn timers_wait_for_each_other_and_deadlines_do_not() {
+    fn timers_are_coalesced_and_deadlines_are_not() {
         let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));
         let mut config = Config::new([10, 0, 0, 1].into(), 1500, BitRate::from_gbps(10)).unwrap();
         config.dead_peer_timeout = None;

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_honest_counter_is_the_one_that_was_heard() {
+    fn an_honest_pull_counter_is_unchanged() {
         for first in [0, u64::from(u32::MAX) - 2] {
             let (mut pulled, bounds) = (after(first), Bounds { sent: first + 30, ..BOUNDS });
             for rise in [1, 1, 0, 3, 1] {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_far_ahead_brings_what_has_room_and_the_rest_is_forfeited() {
+    fn a_counter_far_ahead_gives_credit_up_to_the_bound() {
         for ahead in [65, 5000, i32::MAX as u32] {
             let mut pulled = after(10);
             assert_eq!(pulled.clip(10 + ahead, BOUNDS), 10 + 64);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_bring_no_more_than_twice_what_was_sent_and_some() {
+    fn counters_give_at_most_twice_the_sent_packets_and_a_window() {
         let (mut pulled, bounds) = (Pulled::default(), Bounds { max: 94, used: 0, sent: 30 });
         let all = [1000, 5, 2000, 9, 3000].map(|counter| pulled.clip(counter, bounds));
         assert_eq!(all, [94, 94, 124, 124, 124]);

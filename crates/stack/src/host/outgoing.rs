@@ -235,7 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_half_with_the_memory_of_another_begins_anew() {
+    fn a_stream_with_reused_memory_starts_anew() {
         let begun = format!("{:?}", (Outgoing::default(), Incoming::default()));
         for keeps in [true, false] {
             let (mut out, mut extension) = (Outgoing::default(), Vec::new());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_of_the_path_that_the_packet_took_last_and_once() {
+    fn an_answer_names_the_last_path_of_a_packet_once() {
         let mut out = Outgoing::default();
         out.write(&[7; 300]);
         out.hand_over();
@@ -307,7 +307,7 @@ mod tests {
     proptest! {
         /// Messages arrive unchanged, for all packets and orders, and no packet needs more room than there is.
         #[test]
-        fn messages_survive_packets(
+        fn messages_survive_any_packet_order(
             messages in prop::collection::vec((1usize..400, 0u8..4), 0..40),
             payload_bytes in 1u16..300,
             order in any::<u64>(),

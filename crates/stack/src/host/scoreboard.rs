@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_loses_is_avoided_for_a_while_and_then_forgiven() {
+    fn a_lossy_path_is_avoided_for_a_while_and_then_restored() {
         let mut board = Board::new(4, Some(&PENALTY));
         rounds(&mut board, at(1), 5, |_, _| false);
         for _ in 0..2 {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_headers_among_many_acks_are_no_reason() {
+    fn a_few_headers_among_many_acks_remove_no_path() {
         let mut board = Board::new(4, Some(&PENALTY));
         rounds(&mut board, at(1), 110, |round, path| path == 2 && round % 9 == 0);
         assert_eq!(board.counters()[2].nacked, 13);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_only_path_that_others_join_is_judged_beside_them() {
+    fn an_only_path_is_judged_after_other_paths_join() {
         let mut board = Board::new(1, Some(&PENALTY));
         board.sent(at(1), 0, None);
         rounds(&mut board, at(1), 5, |_, _| false);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_removed_all_is_counted() {
+    fn without_path_penalties_answers_are_counted() {
         let mut board = Board::new(1, None);
         board.sent(at(0), 0, None);
         board.sent(at(0), 3, Some(0));

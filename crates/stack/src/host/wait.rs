@@ -137,7 +137,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn who_shares_a_processor_blocks_without_yielding() {
+    fn a_thread_that_shares_a_processor_blocks_without_yielding() {
         let waker = sys::event_fd().unwrap();
         sys::ring(&waker).unwrap();
         let due = Time::ZERO.saturating_add(TimeDelta::from_ms(90_000));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_stays_set_unless_something_is_due_earlier() {
+    fn an_alarm_stays_set_unless_an_earlier_one_is_due() {
         let waker = sys::event_fd().unwrap();
         sys::ring(&waker).unwrap();
         let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));

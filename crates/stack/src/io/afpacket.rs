@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_interface_that_is_gone_is_an_error() {
+    fn only_a_missing_interface_is_an_error() {
         let before = LinkState { running: false, mtu: 900 };
         for number in [libc::ENOBUFS, libc::EAGAIN, libc::EINTR, libc::ENOMEM, libc::EPERM] {
             let asked = Err(io::Error::from_raw_os_error(number));

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn parcels_are_written_as_the_kernel_reads_them() {
+    fn gso_messages_have_the_format_of_the_kernel() {
         let to: [SocketAddr; 2] = [
             "10.0.0.1:49199".parse().unwrap(),
             SocketAddrV6::new("fe80::1".parse().unwrap(), 49_199, 0, 3).into(),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_received_comes_apart() {
+    fn a_coalesced_datagram_is_split() {
         let mut inbox = Inbox::new();
         let from: SocketAddr = "10.0.0.1:5".parse().unwrap();
         let whole = |length, segment| Some(Received { from, class: 7, length, segment });

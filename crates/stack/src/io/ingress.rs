@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn only_packets_of_this_host_are_dropped() {
+    fn the_kernel_filter_drops_only_packets_of_this_host() {
         let addresses = own_addresses();
         let own = Own { addresses: &addresses, port: PORT, returned_dscp: RETURNED };
         let program = match load(&own) {

@@ -177,7 +177,7 @@ impl PacketIo for Mem {
                 self.taken.push_back(frame);
             }
             if lane.frames.is_empty() && !self.taken.is_empty() {
-                sys::silence(&self.incoming.waker);
+                sys::clear_eventfd(&self.incoming.waker);
             }
         }
         let count = self.taken.len();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cable_keeps_order_and_joins_pieces() {
+    fn a_cable_keeps_the_order_and_joins_the_pieces_of_frames() {
         let (mut a, mut b) = pair(1500).unwrap();
         let pieces: [Pieces<'_>; 2] = [&[b"one ", b"frame"], &[b"two"]];
         assert_eq!(a.tx_burst(&pieces).unwrap(), 2);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn impairments_happen_about_as_often_as_stated() {
+    fn impairments_happen_at_their_rate() {
         let share = Impairments::share(1000);
         let check = |rules: Impairments, counted: fn(&[Vec<u8>]) -> usize| {
             let (mut a, mut b) = impaired_pair(1500, rules, 3).unwrap();

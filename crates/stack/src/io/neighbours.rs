@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_to_ask_for_who_is_unknown_or_was_not_heard_for_a_while() {
+    fn the_kernel_is_asked_for_unknown_and_stale_neighbours() {
         let known = |is_stale| Some(Neighbour { ethernet: [2; 6], is_stale });
         let asks = |known| Found { address: [10, 0, 0, 2].into(), known }.is_to_be_asked();
         assert_eq!([None, known(true), known(false)].map(asks), [true, true, false]);

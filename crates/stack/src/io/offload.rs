@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_datagrams_come_apart_as_they_were() {
+    fn coalesced_datagrams_are_split_as_they_were_sent() {
         for v6 in [false, true] {
             let udp = if v6 { 54 } else { 34 };
             // The last one is shorter.
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_segments_of_tcp_come_apart_with_their_numbers_and_flags() {
+    fn coalesced_tcp_segments_are_split_with_their_numbers_and_flags() {
         const ACK: u8 = 0x10;
         for (v6, kind) in [(false, TCP_V4), (true, TCP_V6 | MARKED)] {
             let start = if v6 { 54 } else { 34 };
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_was_left_to_a_device_is_made() {
+    fn an_offloaded_checksum_is_computed() {
         for v6 in [false, true] {
             let udp = if v6 { 54 } else { 34 };
             let whole = frame(v6, 1, &[9; 101]);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_finished_is_refused() {
+    fn an_invalid_offload_is_refused() {
         let whole = frame(false, 1, &[9; 101]);
         let check = |offload: Offload, bytes: &[u8]| {
             let mut none = |_: &[u8]| panic!("it was handed over");

@@ -344,7 +344,7 @@ mod tests {
 
     /// UDP sockets have pending errors as well.
     #[test]
-    fn an_error_that_waits_at_a_socket_costs_no_frame() {
+    fn a_pending_socket_error_costs_no_frame() {
         let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
         let (near, far) = (bind(), bind());
         near.connect(far.local_addr().unwrap()).unwrap();
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_a_ring_are_read_in_turn_and_given_back() {
+    fn ring_slots_are_read_in_order_and_returned() {
         let (mut kernel, mut places) = Kernel::new();
         assert!(!places.next(|_| panic!("nothing is there")));
         for number in 0..10u8 {

@@ -59,7 +59,7 @@ pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     }
 }
 
-pub(crate) fn silence(waker: &OwnedFd) {
+pub(crate) fn clear_eventfd(waker: &OwnedFd) {
     let mut count = [0u8; 8];
     // SAFETY: eight bytes that live through the call. That nothing was rung is no mistake.
     unsafe { libc::read(waker.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_rings_until_it_is_set_again() {
+    fn an_alarm_stays_ready_until_it_is_set_again() {
         let mut alarm = Alarm::new().unwrap();
         let start = std::time::Instant::now();
         alarm.set(3_000_000).unwrap();

@@ -254,7 +254,7 @@ mod tests {
     const LONGEST: u32 = 64;
 
     #[test]
-    fn defaults_are_those_of_the_simulator() {
+    fn detour_defaults_match_the_simulator() {
         let opf = DetourConfig::default().check(LONGEST).unwrap();
         assert_eq!(opf.model, DetourModel { counts: Counts::Switches, ..DetourModel::opf(56) });
         assert_eq!([63, 62, 0, 255].map(|ttl| opf.switches(ttl)), [0, 1, 63, 64]);
@@ -264,13 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_above_the_initial_one_is_not_believed() {
+    fn a_ttl_above_the_initial_one_allows_no_detour() {
         let opf = DetourConfig::default().check(LONGEST).unwrap();
         assert!(opf.switches(64) == 255 && opf.switches(200) > 100);
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_detour_settings_are_refused() {
         let none = DetourConfig::default();
         let error = |config: DetourConfig| config.check(LONGEST).unwrap_err();
         let high = error(DetourConfig { threshold: Some(64), ..none });

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn data_counts_as_the_model_has_it_unless_it_is_longer_than_hosts_make_it() {
+    fn data_frames_count_with_the_bytes_of_the_model() {
         for payload in [0, 1, 1000, 8000] {
             for behind in [0, 8, BEHIND_PAYLOAD - 2] {
                 assert_eq!(counted(payload, behind).0, payload as u16 + 64, "{payload}, {behind}");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_changed_still_parses() {
+    fn rewritten_ip_headers_still_parse() {
         for v6 in [false, true] {
             let mut bytes = frame(v6);
             let header = IpHeader::of(&bytes).unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_has_one_hash_and_another_entropy_another() {
+    fn the_flow_hash_depends_on_flow_and_entropy() {
         for v6 in [false, true] {
             let bytes = frame(v6);
             let header = IpHeader::of(&bytes).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ip_has_no_network_header() {
+    fn a_frame_without_ip_has_no_network_header() {
         assert_eq!(IpHeader::of(&[0; 60]), None);
         assert_eq!(IpHeader::of(&[]), None);
         // Cut behind any byte.

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_that_cannot_be_are_named() {
+    fn invalid_places_of_a_network_are_named() {
         let switches = "[[switch]]\nname = \"s\"\n[[switch]]\nname = \"t\"\n";
         let host = |interface: &str| {
             format!("[[host]]\nswitch = \"s\"\ninterface = \"{interface}\"\naddresses = []\n")

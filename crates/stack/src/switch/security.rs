@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_accepts_the_sources_that_are_its_own() {
+    fn a_port_with_port_security_accepts_its_own_sources() {
         let (own, other, none) = ([10, 0, 0, 1], [10, 0, 0, 2], [0; 4]);
         let check = |guard: &mut Guard, accepted: bool, (ethernet, kind, source)| {
             let bytes = frame(ethernet, kind, source);

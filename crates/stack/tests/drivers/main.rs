@@ -87,7 +87,7 @@ fn count(happenings: &[Happening], packet: PacketKind) -> usize {
 }
 
 #[test]
-fn an_incast_into_one_switch() {
+fn both_drivers_agree_on_an_incast_into_one_switch() {
     let happenings = check(
         r#"
         seeds = "1..3"
@@ -106,7 +106,7 @@ fn an_incast_into_one_switch() {
 }
 
 #[test]
-fn an_incast_whose_headers_come_back() {
+fn both_drivers_agree_on_an_incast_with_returned_headers() {
     let happenings = check(
         r#"
         seeds = "1..3"
@@ -129,7 +129,7 @@ fn an_incast_whose_headers_come_back() {
 }
 
 #[test]
-fn paths_through_two_spines_with_an_address_each() {
+fn both_drivers_agree_on_paths_through_two_spines() {
     let happenings = check(
         r#"
         seeds = "1..3"

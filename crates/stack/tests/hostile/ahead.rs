@@ -55,7 +55,7 @@ fn held_after(packets: u32, sequence: u32, peers: bool) -> isize {
 }
 
 #[test]
-fn a_packet_far_ahead_takes_no_more_than_one_in_order() {
+fn a_packet_far_ahead_uses_no_more_memory_than_one_in_order() {
     for sequence in [1, 63, 64, 1000, 5000, 32_766, 32_767, 1 << 31, u32::MAX] {
         for peers in [false, true] {
             let held = held_after(1000, sequence, peers);
@@ -67,7 +67,7 @@ fn a_packet_far_ahead_takes_no_more_than_one_in_order() {
 
 /// The first packet is left out, all others are sent.
 #[test]
-fn what_waits_for_one_packet_is_bounded() {
+fn data_that_waits_for_one_packet_is_bounded() {
     let mut server = server(|config| config.limits.early_bytes = 8 << 20);
     let before = heap::held();
     let mut forged = Forged::syn(address(9), 1);
@@ -86,7 +86,7 @@ fn what_waits_for_one_packet_is_bounded() {
 
 /// Many connections of one peer, or of many peers, share a total limit.
 #[test]
-fn what_a_host_keeps_in_all_is_bounded() {
+fn the_memory_of_a_host_is_bounded() {
     for peers in [1, 200] {
         let mut server = server(|config| {
             config.limits.peer_bytes = 16 << 20;
@@ -113,7 +113,7 @@ fn what_a_host_keeps_in_all_is_bounded() {
 
 /// A trimmed header has no payload to keep, and a copy's payload is there.
 #[test]
-fn headers_and_copies_find_room_where_there_is_none() {
+fn headers_and_duplicates_are_accepted_by_a_full_buffer() {
     let mut server = server(|config| config.limits.early_bytes = 3000);
     let mut forged = Forged::syn(address(9), 1);
     for sequence in [1, 2, 1, 2, 2] {
@@ -133,7 +133,7 @@ fn headers_and_copies_find_room_where_there_is_none() {
 
 /// An application that only uses `accept` has no list.
 #[test]
-fn lists_that_nobody_asks_for_do_not_grow() {
+fn unused_event_lists_do_not_grow() {
     let mut server = server(|_| {});
     let mut now = ms(1);
     let mut serve = |count: u32| {

@@ -17,7 +17,7 @@ fn notified(message: &[u8], change: fn(&mut Config), end: fn(&mut Two, Connectio
 }
 
 #[test]
-fn the_other_end_names_the_cause() {
+fn a_failure_has_the_cause_of_the_other_end() {
     let abandoned = notified(b"x", |_| {}, |two, far| two.server.abandon(two.now, far));
     let late = notified(
         b"x",
@@ -46,7 +46,7 @@ fn the_other_end_names_the_cause() {
 }
 
 #[test]
-fn a_service_that_nobody_listens_on_is_named() {
+fn a_service_without_a_listener_is_named() {
     for known in [false, true] {
         let mut two = Two::new(|_| {});
         if known {
@@ -63,7 +63,7 @@ fn a_service_that_nobody_listens_on_is_named() {
 
 /// A cause of a later version, and a RESET of an earlier one.
 #[test]
-fn a_cause_that_is_not_known_is_none() {
+fn an_unknown_cause_is_none() {
     for extra in [0, 200] {
         let mut two = Two::new(|_| {});
         let near = two.send(b"x");
@@ -92,7 +92,7 @@ fn a_cause_that_is_not_known_is_none() {
 
 /// The peer still asks after both ends' RESETs were lost.
 #[test]
-fn who_asks_about_a_connection_that_has_ended_is_told() {
+fn an_ended_connection_still_has_its_cause() {
     let mut two = Two::new(|config| config.dead_peer_timeout = Some(TimeDelta::from_ms(4000)));
     let (near, far) = two.open(b"think");
     two.connected = false;

@@ -25,7 +25,7 @@ fn sent(checked: bool, alters: bool) -> (Two, Connection) {
 }
 
 #[test]
-fn a_checked_message_that_a_cable_altered_ends_both_ends() {
+fn a_corrupted_checksummed_message_ends_both_ends() {
     for (checked, alters) in [(false, false), (false, true), (true, false), (true, true)] {
         let (mut two, near) = sent(checked, alters);
         let far = two.server.accept().unwrap();
@@ -49,7 +49,7 @@ fn a_checked_message_that_a_cable_altered_ends_both_ends() {
 }
 
 #[test]
-fn messages_go_both_ways_checked_and_streams_do_not() {
+fn messages_are_checksummed_both_ways_and_streams_are_not() {
     let (mut two, near) = sent(true, false);
     let far = two.server.accept().unwrap();
     assert!(two.server.receive(far).unwrap().is_some());
@@ -68,7 +68,7 @@ fn messages_go_both_ways_checked_and_streams_do_not() {
 
 /// An older server does not listen on such a port, and a server that requires checks refuses others.
 #[test]
-fn ends_that_do_not_agree_about_checks_are_refused() {
+fn ends_that_disagree_about_checksums_are_refused() {
     let mut two = Two::new(|_| {});
     let near = two.client.connect(address(1), SERVICE, CHECKED).unwrap();
     two.client.send(near, b"x").unwrap();

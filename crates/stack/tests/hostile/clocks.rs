@@ -14,7 +14,7 @@ const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
 
 /// A transfer, its timers, pacing, keepalives and deadlines go on when the clock wraps.
 #[test]
-fn what_is_under_way_survives_a_clock_that_begins_again() {
+fn transfers_survive_a_clock_restart() {
     for (lossy, message) in [(false, 3_000_000), (true, 3_000_000), (true, 5)] {
         let mut two = Two::new(|_| {});
         two.now = Time::ZERO + EPOCH - TimeDelta::from_ms(5);
@@ -41,7 +41,7 @@ fn what_is_under_way_survives_a_clock_that_begins_again() {
 
 /// The hosts' real clock is close to its end.
 #[test]
-fn a_host_notices_that_its_clock_begins_again() {
+fn a_host_detects_a_clock_restart() {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - Duration::from_millis(150);
     let Some(start) = Instant::now().checked_sub(age) else {
         return println!("SKIPPED: this machine's clock does not go back so far");
@@ -76,7 +76,7 @@ fn a_host_notices_that_its_clock_begins_again() {
 
 /// The clock wraps while frames cross the switch.
 #[test]
-fn a_switch_notices_that_its_clock_begins_again() {
+fn a_switch_detects_a_clock_restart() {
     let age = Duration::from_nanos(((1u128 << 63) / 1000) as u64) - Duration::from_millis(100);
     let Some(start) = Instant::now().checked_sub(age) else {
         return println!("SKIPPED: this machine's clock does not go back so far");
@@ -123,7 +123,7 @@ fn arrives(fabric: &mut Fabric, now: Time, from: u32, to: u8) -> Vec<u32> {
 }
 
 #[test]
-fn learned_addresses_grow_old_after_the_clock_has_begun_again() {
+fn learned_addresses_expire_after_a_clock_restart() {
     let mut text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\nforwarding = \"l2\"\n".to_owned();
     for n in 0..3 {
         text += &format!(
@@ -144,7 +144,7 @@ fn learned_addresses_grow_old_after_the_clock_has_begun_again() {
 
 /// Two months are in the future, though half an epoch is shorter.
 #[test]
-fn a_deadline_in_two_months_is_waited_for() {
+fn a_deadline_in_two_months_does_not_expire_early() {
     let (io, _other) = mem::pair(1500).unwrap();
     let mut host = Host::new(io, config(1), Clock::new_virtual());
     let two_months = TimeDelta::from_ms(60 * 24 * 3_600_000);

@@ -12,7 +12,7 @@ fn end(core: &mut Core, connection: Connection) -> Option<Failure> {
 }
 
 #[test]
-fn peers_that_have_nothing_to_say_are_not_given_up() {
+fn idle_peers_are_not_given_up() {
     let mut two = Two::new(|_| {});
     let (near, far) = two.open(b"think for ten minutes");
     assert!(two.server.receive(far).unwrap().is_some());
@@ -28,7 +28,7 @@ fn peers_that_have_nothing_to_say_are_not_given_up() {
 }
 
 #[test]
-fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
+fn a_dead_peer_is_given_up_in_time_by_both_ends() {
     // In the middle of a message, and while idle.
     for message in [10, 30_000_000] {
         let mut two = Two::new(|_| {});
@@ -67,7 +67,7 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
 
 /// The restarted server does not know the connection.
 #[test]
-fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
+fn a_restarted_peer_is_given_up_at_its_reset() {
     let mut two = Two::new(|_| {});
     let (near, _) = two.open(b"think");
     two.server = server(|_| {});
@@ -77,7 +77,7 @@ fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
 
 /// A host that was stopped for an hour received nothing meanwhile.
 #[test]
-fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
+fn a_host_that_slept_gives_its_peers_time_to_answer() {
     let mut two = Two::new(|_| {});
     let (near, far) = two.open(b"think");
     two.now += TimeDelta::from_ms(3_600_000);
@@ -88,7 +88,7 @@ fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
 
 /// Connections that strangers abandon end without the application.
 #[test]
-fn what_strangers_began_ends_by_itself() {
+fn connections_abandoned_by_strangers_end_by_themselves() {
     let mut server = server(|_| {});
     for number in 0..500 {
         let forged = Forged { sequence: 1, ..Forged::syn(address(number as u8 % 100 + 3), number) };
@@ -129,7 +129,7 @@ fn run_through_rings(two: &mut Two, until: Time) -> usize {
 }
 
 #[test]
-fn of_ten_thousand_idle_connections_none_is_given_up() {
+fn ten_thousand_idle_connections_are_not_given_up() {
     const COUNT: usize = 10_000;
     let mut two = Two::new(|config| {
         config.limits.peer_connections = COUNT as u32;
@@ -154,7 +154,7 @@ fn of_ten_thousand_idle_connections_none_is_given_up() {
 
 /// Frames lost at the interface may have been the answers.
 #[test]
-fn an_interface_that_overran_delays_a_verdict() {
+fn an_interface_overrun_delays_dead_peer_detection() {
     let cases = [(0..0, 30..34), (28_000..29_000, 35..40), (20_000..100_000, 60..64)];
     for (overruns, given_up) in cases {
         let mut two = Two::new(|_| {});

@@ -189,7 +189,7 @@ fn a_transfer_fills_a_long_path_that_is_narrower_than_its_ends() {
 }
 
 #[test]
-fn near_hosts_do_as_they_would_without_measuring() {
+fn near_hosts_behave_as_without_round_trip_measurement() {
     let logs = [true, false].map(|follows| {
         let mut path = Distant::new(SLOW, NEAR, 1 << 30, |config| {
             if !follows {
@@ -205,7 +205,7 @@ fn near_hosts_do_as_they_would_without_measuring() {
 }
 
 #[test]
-fn the_time_out_follows_the_path() {
+fn the_timeout_follows_the_round_trip_of_the_path() {
     for (round_trip, max) in [(NEAR, 25), (FAR, 170), (TimeDelta::from_ms(150), 460)] {
         let mut path = Distant::new(SLOW, round_trip, 1 << 30, |_| {});
         path.loss = Some(101);
@@ -226,7 +226,7 @@ fn the_time_out_follows_the_path() {
 }
 
 #[test]
-fn a_path_that_becomes_longer_than_the_time_out_is_found() {
+fn a_path_that_becomes_longer_than_the_timeout_is_measured() {
     let mut path = Distant::new(SLOW, NEAR, 1 << 30, |_| {});
     let near = path.open();
     path.run_to(ms(200), Some(near));
@@ -241,7 +241,7 @@ fn a_path_that_becomes_longer_than_the_time_out_is_found() {
 }
 
 #[test]
-fn a_path_longer_than_the_first_time_out_costs_one_window() {
+fn a_path_longer_than_the_first_timeout_costs_one_window() {
     let mut path = Distant::new(SLOW, TimeDelta::from_ms(500), 1 << 30, |_| {});
     let near = path.open();
     path.run_to(ms(6000), Some(near));

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::two::Two;
 use super::*;
+use trimline_packet::SplitMix;
 use trimline_packet::wire::Lengths;
 use trimline_stack::host::{Connection, Key};
 
@@ -82,7 +83,7 @@ fn forged_headers_stall_nothing() {
 }
 
 #[test]
-fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
+fn forged_pulls_give_at_most_a_window_and_do_not_slow_later_data() {
     let message = vec![7; 2_000_000];
     for counter in [100, 10_000, 1 << 30, u32::MAX] {
         let (mut two, near) = under_way(&message, |_| {});
@@ -108,7 +109,7 @@ fn forged_pulls_bring_no_more_than_a_window_and_do_not_slow_what_follows() {
 }
 
 #[test]
-fn a_header_behind_the_true_end_is_not_waited_for() {
+fn a_header_beyond_the_true_end_is_not_waited_for() {
     for ahead in [0, 5, 59, 60, 1000] {
         let (mut two, near) = under_way(&[7; 20_000], |config| config.dead_peer_timeout = None);
         let end = two.data as u32;
@@ -141,7 +142,7 @@ fn a_header_draws_one_answer_for_each_attempt() {
 
 /// A path that loses only full packets answers all probes.
 #[test]
-fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
+fn a_path_that_stops_carrying_full_packets_is_a_named_stall() {
     let (mut two, near) = under_way(&vec![7; 2_000_000], |_| {});
     two.longest = 1000;
     two.run_for(TimeDelta::from_ms(28_000));
@@ -156,7 +157,7 @@ fn a_way_that_carries_no_full_packets_is_a_stall_that_is_named() {
 /// No frame of a first window of full packets arrives, so the peer is asked with a header. With and without address
 /// validation.
 #[test]
-fn a_path_that_carried_no_full_packet_ever_is_named() {
+fn a_path_that_never_carried_a_full_packet_is_a_named_stall() {
     for validates in [false, true] {
         let mut two = Two::new(|config| config.validates_addresses = validates);
         two.longest = 1000;
@@ -201,7 +202,7 @@ fn a_connection_that_has_just_begun_is_no_stall() {
 }
 
 #[test]
-fn a_peer_that_does_not_read_is_no_stall_and_goes_on_when_it_does() {
+fn a_peer_that_does_not_read_is_no_stall_and_may_continue() {
     let mut two = Two::new(|_| {});
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
     let mut left = 12_000_000;
@@ -231,7 +232,7 @@ fn ack(sequence: u32) -> Vec<u8> {
 
 /// A keepalive has the number of an ACKed packet, without its bytes.
 #[test]
-fn a_question_is_not_the_packet_that_never_arrived() {
+fn a_keepalive_does_not_stand_for_a_lost_packet() {
     let mut two = Two::new(|_| {});
     two.client.number_connections_from(40);
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
@@ -259,7 +260,7 @@ fn a_question_is_not_the_packet_that_never_arrived() {
 
 /// An attacker ACKs a packet that never arrives. No message with a hole is delivered.
 #[test]
-fn a_packet_that_somebody_else_acked_ends_the_connection() {
+fn a_packet_acked_by_an_attacker_ends_the_connection() {
     for missing in [0, 9, 19] {
         let mut two = Two::new(|_| {});
         two.client.number_connections_from(40);
@@ -281,37 +282,13 @@ fn a_packet_that_somebody_else_acked_ends_the_connection() {
     }
 }
 
-/// A random number generator.
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn percent(&mut self, share: u64) -> bool {
-        self.below(100) < share
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
-
 /// One-way delay of a frame.
 const DELAY: TimeDelta = TimeDelta::from_us(10);
 
 /// A client that sends to a server, and an attacker between them.
 struct World {
     now: Time,
-    rng: Rng,
+    rng: SplitMix,
     cores: [Core; 2],
     /// Frames under way: when they arrive, and at which end.
     wire: VecDeque<(Time, usize, Vec<u8>)>,
@@ -331,8 +308,8 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> World {
-        let mut rng = Rng(seed);
-        let window = rng.of(&[2, 4, 12]);
+        let mut rng = SplitMix(seed);
+        let window = rng.one_of(&[2, 4, 12]);
         let change = |config: &mut Config| {
             config.ndp.initial_window = window;
             config.dead_peer_timeout = Some(TimeDelta::from_ms(2000));
@@ -342,10 +319,10 @@ impl World {
         let mut client = Core::new(client);
         client.add_peer(address(1), &[], [2; 6]);
         client.number_connections_from(40);
-        let (trims, loses) = (rng.of(&[0, 10, 60]), rng.of(&[0, 0, 5]));
+        let (trims, loses) = (rng.one_of(&[0, 10, 60]), rng.one_of(&[0, 0, 5]));
         World {
             now: ms(1),
-            is_rough: rng.percent(20),
+            is_rough: rng.modulo(100) < 20,
             has_put: false,
             rng,
             cores: [client, server(change)],
@@ -394,10 +371,10 @@ impl World {
         if self.seen.len() < 200 {
             self.seen.push((1 - from, frame.clone()));
         }
-        if self.rng.percent(self.loses) {
+        if self.rng.modulo(100) < self.loses {
             return;
         }
-        if fields.kind == Kind::Data && frame.len() > 100 && self.rng.percent(self.trims) {
+        if fields.kind == Kind::Data && frame.len() > 100 && self.rng.modulo(100) < self.trims {
             let left = Frame::trim(&mut frame, &Profile::PAPER, false, Lengths::Updated).unwrap();
             frame.truncate(left);
         }
@@ -421,19 +398,19 @@ impl World {
     /// Delivers a forged packet.
     fn attack(&mut self) {
         let rng = &mut self.rng;
-        let near = self.sequence.wrapping_add(rng.below(80) as u32).wrapping_sub(20);
-        let sequence = match rng.below(10) {
-            0 => rng.next() as u32,
+        let near = self.sequence.wrapping_add(rng.modulo(80) as u32).wrapping_sub(20);
+        let sequence = match rng.modulo(10) {
+            0 => rng.next_u64() as u32,
             1 => self.sequence + 1000,
             _ => near,
         };
-        let ahead = rng.of(&[0, 1, 2, 30, 64, 200, 5000, 1 << 20, 1 << 30, 1 << 31]);
-        let counter = match rng.percent(20) {
+        let ahead = rng.one_of(&[0, 1, 2, 30, 64, 200, 5000, 1 << 20, 1 << 30, 1 << 31]);
+        let counter = match rng.modulo(100) < 20 {
             true => self.counter.wrapping_sub(ahead),
             false => self.counter.wrapping_add(ahead),
         };
-        let flags = Flags::from_bits(rng.next() as u8);
-        let what = rng.below(if self.is_rough { 10 } else { 6 });
+        let flags = Flags::from_bits(rng.next_u64() as u8);
+        let what = rng.modulo(if self.is_rough { 10 } else { 6 });
         let (from_client, from_server) =
             (flags.with(Flags::FROM_OPENER), flags.without(Flags::FROM_OPENER));
         // A separate ACK would acknowledge a packet that never arrived.
@@ -441,16 +418,16 @@ impl World {
             0..=2 => (Kind::Data, from_client, Service::Trimmed, sequence, 0),
             3 => (Kind::Pull, from_server, Service::Control, counter, 0),
             4 => (Kind::Nack, from_server, Service::Control, sequence, counter),
-            5 if rng.percent(50) => (Kind::Data, from_client, Service::Returned, sequence, 0),
+            5 if rng.modulo(100) < 50 => (Kind::Data, from_client, Service::Returned, sequence, 0),
             5 => return self.repeat(),
             6 => (Kind::Ack, from_server, Service::Control, sequence, counter),
             7 | 8 => (Kind::Data, from_client, Service::Trimmable, sequence, 0),
-            _ if rng.percent(50) => (Kind::Reset, from_server, Service::Control, sequence, 0),
+            _ if rng.modulo(100) < 50 => (Kind::Reset, from_server, Service::Control, sequence, 0),
             _ => (Kind::Reset, from_client, Service::Control, counter, 0),
         };
         let length = match what {
             7 => 0,
-            _ => rng.of(&[1, 700, 1400]),
+            _ => rng.one_of(&[1, 700, 1400]),
         };
         let extra = if kind == Kind::Data { Header::data_extra(length, SERVICE) } else { extra };
         self.has_put |= service == Service::Trimmable;
@@ -459,7 +436,7 @@ impl World {
         let fields = Fields { kind, flags, connection, sequence, extra };
         let to = usize::from(flags.contains(Flags::FROM_OPENER) && service != Service::Returned);
         let (from, at) = if to == 1 { (2, 1) } else { (1, 2) };
-        let many = if self.rng.percent(5) { self.rng.below(300) } else { 1 };
+        let many = if self.rng.modulo(100) < 5 { self.rng.modulo(300) } else { 1 };
         for n in 0..many as u32 {
             let fields = Fields { sequence: fields.sequence.wrapping_add(n), ..fields };
             self.cores[to].receive_frame(self.now, &forge(from, at, service, fields, &payload));
@@ -469,7 +446,7 @@ impl World {
     /// Replays a genuine frame.
     fn repeat(&mut self) {
         if !self.seen.is_empty() {
-            let place = self.rng.below(self.seen.len() as u64) as usize;
+            let place = self.rng.modulo(self.seen.len() as u64) as usize;
             let (to, frame) = &self.seen[place];
             self.cores[*to].receive_frame(self.now, frame);
         }
@@ -480,16 +457,16 @@ impl World {
 fn disturbed(seed: u64) {
     let mut world = World::new(seed);
     let near = world.cores[0].connect(address(1), SERVICE, Default::default()).unwrap();
-    let lengths = [0; 2].map(|_: u32| 1 + world.rng.below(40_000) as usize);
+    let lengths = [0; 2].map(|_: u32| 1 + world.rng.modulo(40_000) as usize);
     let messages = lengths.map(|length| (0..length).map(|n| (n / 3) as u8).collect::<Vec<u8>>());
     world.cores[0].send(near, &messages[0]).unwrap();
     // A server that does not know the connection refuses it.
     while world.cores[1].connections() == 0 {
         world.run_to(world.now + TimeDelta::from_us(10));
     }
-    let (forgeries, mut was_second_sent) = (world.rng.below(60), false);
+    let (forgeries, mut was_second_sent) = (world.rng.modulo(60), false);
     for number in 0..forgeries {
-        let pause = world.rng.of(&[0, 0, 1, 10, 100, 3000]);
+        let pause = world.rng.one_of(&[0, 0, 1, 10, 100, 3000]);
         world.run_to(world.now + TimeDelta::from_us(pause));
         world.attack();
         if number == forgeries / 2 {
@@ -528,7 +505,7 @@ fn disturbed(seed: u64) {
 
 /// `TRIMLINE_FORGERIES=A..B` selects other seeds than the first 10,000.
 #[test]
-fn after_any_forgery_a_transfer_goes_on_or_ends_and_says_why() {
+fn after_any_forgery_a_transfer_continues_or_ends_with_a_cause() {
     let seeds = std::env::var("TRIMLINE_FORGERIES").unwrap_or("0..10000".into());
     let (first, end) = seeds.split_once("..").expect("A..B");
     let [first, end] = [first, end].map(|number| number.parse::<u64>().expect("A..B"));

@@ -21,7 +21,7 @@ fn abandoned(bytes: usize, abandons_near: bool) -> Option<Failure> {
 }
 
 #[test]
-fn who_abandons_a_connection_tells_the_other_end_at_once() {
+fn abandoning_a_connection_resets_the_other_end_at_once() {
     for bytes in [0, 1, 1_000_000] {
         for abandons_near in [true, false] {
             let failure = abandoned(bytes, abandons_near);
@@ -55,7 +55,7 @@ fn a_connection_ends_with_three_resets_of_one_end() {
 }
 
 #[test]
-fn a_host_that_ends_tells_all_its_peers() {
+fn a_host_that_ends_resets_all_its_peers() {
     let mut two = Two::new(|_| {});
     let ends = [(); 5].map(|()| two.open(b"0"));
     two.server.abandon_all(two.now);

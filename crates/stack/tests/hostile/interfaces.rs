@@ -40,7 +40,7 @@ fn an_address_belongs_to_one_process_and_to_its_interface() {
 }
 
 #[test]
-fn two_hosts_on_one_interface_leave_each_other_alone() {
+fn two_hosts_on_one_interface_do_not_interfere() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let one = &network.hosts[1];
     one.namespace.ip(&[format!("addr add 10.0.0.50/8 dev {}", one.interface)]).unwrap();
@@ -107,7 +107,7 @@ fn sockets_to_interface(network: &TestNetwork) -> (Host<Udp>, Host<AfPacket>) {
 
 /// On the cable sums and lengths are right, as on copper.
 #[test]
-fn hosts_on_sockets_and_on_interfaces_talk() {
+fn hosts_on_sockets_and_on_interfaces_interoperate() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     network.set_offloads(false).unwrap();
     let (_, server) = sockets_to_interface(&network);
@@ -117,7 +117,7 @@ fn hosts_on_sockets_and_on_interfaces_talk() {
 
 /// The kernel leaves checksums and segmentation to a virtual device.
 #[test]
-fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
+fn a_receiver_completes_the_offloads_of_a_kernel() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let (client, server) = sockets_to_interface(&network);
     assert!(client.caps().joins_datagrams, "this kernel joins what is sent");
@@ -127,7 +127,7 @@ fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
 
 /// A host has two cables with equal link-local addresses: a client on the first asks the server there.
 #[test]
-fn an_address_of_a_link_is_looked_for_on_that_link() {
+fn a_link_local_address_is_resolved_on_its_link() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let [near, far] = [&network.hosts[0].namespace, &network.hosts[1].namespace];
     let other = Namespace::new().unwrap();
@@ -173,7 +173,7 @@ fn an_address_of_a_link_is_looked_for_on_that_link() {
 
 /// A forged Ethernet source does not divert the answers.
 #[test]
-fn the_way_back_is_the_kernels_not_the_frames() {
+fn answers_take_the_route_of_the_kernel() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let change = |config: &mut Config| config.validates_addresses = false;
     let act = || Host::open("h1", network::address(1, 0).into(), rate(), change);
@@ -196,7 +196,7 @@ fn the_way_back_is_the_kernels_not_the_frames() {
 
 /// In memory only the frame tells the next hop.
 #[test]
-fn without_a_kernel_the_way_back_is_the_frames() {
+fn without_a_kernel_answers_go_to_the_source_of_the_frame() {
     let (a, mut b) = mem::pair(1500).unwrap();
     let mut server = Host::new(a, config(1), Clock::real());
     server.listen(SERVICE);
@@ -207,7 +207,7 @@ fn without_a_kernel_the_way_back_is_the_frames() {
 
 /// The kernel looks for each stranger's address, which does not exist.
 #[test]
-fn strangers_that_nobody_finds_hold_nobody_up() {
+fn unresolved_strangers_delay_no_other_peer() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let change = |config: &mut Config| config.validates_addresses = false;
     let act = || Host::open("h1", network::address(1, 0).into(), rate(), change);
@@ -241,7 +241,7 @@ fn strangers_that_nobody_finds_hold_nobody_up() {
 
 /// A peer silently gets another Ethernet address. The kernel must be made to ask; the host uses the new address.
 #[test]
-fn a_peer_with_another_ethernet_address_is_found_again() {
+fn a_peer_with_a_new_ethernet_address_is_resolved_again() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let near = &network.hosts[0];
     let (peer, device) = (network::address(1, 0), &near.interface);
@@ -290,7 +290,7 @@ fn the_interfaces_of_a_switch_are_promiscuous_and_those_of_hosts_are_not() {
 
 /// The ring holds 512 unread frames.
 #[test]
-fn frames_that_find_the_ring_full_are_counted() {
+fn frames_lost_at_a_full_ring_are_counted() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let [mut near, mut far] = [0, 1].map(|number| network.socket(number).unwrap());
     let forged = Forged::syn(network::address(0, 0).into(), 9);

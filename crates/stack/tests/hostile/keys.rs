@@ -19,7 +19,7 @@ fn forged(core: &Core) -> u64 {
 }
 
 #[test]
-fn hosts_that_share_a_key_talk() {
+fn hosts_that_share_a_key_communicate() {
     let mut two = Two::new(keyed(1));
     let message: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
@@ -36,7 +36,7 @@ fn hosts_that_share_a_key_talk() {
 /// First all hosts accept both keys, then all send with the new one, then the old one is removed. Hosts at neighbouring
 /// steps talk. A third key is never accepted.
 #[test]
-fn a_key_changes_while_hosts_talk() {
+fn a_key_changes_during_a_transfer() {
     let (old, new) = (Key::new([1; 16]), Key::new([2; 16]));
     let step = |send: &Key, other: Option<&Key>| {
         let (send, other) = (send.clone(), other.cloned());
@@ -81,7 +81,7 @@ fn a_key_changes_while_hosts_talk() {
 
 /// A header that seems to be cut before its tag may be forged.
 #[test]
-fn who_has_no_key_or_another_one_is_not_heard() {
+fn packets_without_the_shared_key_are_refused() {
     for (other, trimmed_bytes) in [(None, 70), (Some(2), 70), (None, 64), (Some(2), 64)] {
         let profile = Profile { trimmed_bytes, ..Profile::PAPER };
         let mut two = Two::new(|config| {
@@ -124,7 +124,7 @@ fn first_frame(profile: Profile) -> (Core, Vec<u8>) {
 
 /// An attacker can fix the sums, but not the tag.
 #[test]
-fn a_packet_that_was_changed_is_refused() {
+fn a_modified_packet_is_refused() {
     let profile = Profile::PAPER;
     for place in [None, Some(0), Some(500), Some(999), Some(1000), Some(1003)] {
         let (mut server, frame) = first_frame(profile);
@@ -159,7 +159,7 @@ fn a_packet_that_was_changed_is_refused() {
 
 /// Genuine and forged trimmed headers: without a tag they cannot be told apart.
 #[test]
-fn a_header_is_believed_where_its_tag_is_left() {
+fn a_trimmed_header_is_verified_if_its_tag_remains() {
     for (trimmed_bytes, is_known) in [(64, false), (69, false), (70, true), (128, true)] {
         let profile = Profile { trimmed_bytes, ..Profile::PAPER };
         for is_forged in [false, true] {

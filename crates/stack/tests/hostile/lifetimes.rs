@@ -7,7 +7,7 @@ use trimline_stack::host::Options;
 /// A server answers into an outage, so its answer is never ACKed. The request is repeated after the protocol's own
 /// time-wait.
 #[test]
-fn a_request_that_comes_again_long_after_time_wait_is_known() {
+fn a_request_repeated_long_after_time_wait_is_recognised() {
     for gap_ms in [900, 1400, 2500, 9000] {
         let mut server = server(|_| {});
         let frame = request(address(9), 77, b"what time is it?");
@@ -25,7 +25,7 @@ fn a_request_that_comes_again_long_after_time_wait_is_known() {
 
 /// The failed connection stays until the application abandons it.
 #[test]
-fn a_connection_that_failed_takes_no_second_beginning() {
+fn a_failed_connection_does_not_restart() {
     let mut server = server(|_| {});
     let mut forged = Forged::syn(address(9), 5);
     server.receive_frame(ms(1), &forged.frame(b"a", &[]));
@@ -51,7 +51,7 @@ fn a_connection_that_failed_takes_no_second_beginning() {
 }
 
 #[test]
-fn an_answer_that_takes_longer_than_time_wait_arrives() {
+fn an_answer_later_than_time_wait_arrives() {
     let mut client = Core::new(config(2));
     client.add_peer(address(1), &[], [2; 6]);
     let mut server = server(|config| config.dead_peer_timeout = None);
@@ -87,7 +87,7 @@ fn an_answer_that_takes_longer_than_time_wait_arrives() {
 
 /// Ended connections leave nothing, at either end, shortly after time-wait.
 #[test]
-fn what_has_ended_is_forgotten() {
+fn ended_connections_are_forgotten() {
     let mut server = server(|_| {});
     for connection in 0..50 {
         server.receive_frame(ms(1), &request(address(9), connection, b"x"));
@@ -106,7 +106,7 @@ fn what_has_ended_is_forgotten() {
 
 /// An attacker that guessed a connection's number, but no pull counter, gains nothing.
 #[test]
-fn a_pull_of_what_was_never_sent_pulls_a_window_at_most() {
+fn a_pull_beyond_the_sent_data_gives_at_most_a_window() {
     for (counter, expected) in [(40, 40), (1_000_000, 64), (u32::MAX, 0)] {
         let mut server = server(|_| {});
         server.receive_frame(ms(1), &request(address(9), 5, b"x"));

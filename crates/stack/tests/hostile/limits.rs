@@ -4,7 +4,7 @@ use super::two::Two;
 use super::*;
 
 #[test]
-fn half_open_connections_are_limited_by_peer_and_in_all() {
+fn half_open_connections_are_limited_per_peer_and_in_total() {
     let mut server = server(|config| {
         config.limits.peer_half_open = 10;
         config.limits.half_open = 35;
@@ -27,7 +27,7 @@ fn half_open_connections_are_limited_by_peer_and_in_all() {
 }
 
 #[test]
-fn connections_are_limited_by_peer_and_in_all() {
+fn connections_are_limited_per_peer_and_in_total() {
     let mut server = server(|config| {
         config.limits.peer_connections = 10;
         config.limits.connections = 25;
@@ -45,7 +45,7 @@ fn connections_are_limited_by_peer_and_in_all() {
 }
 
 #[test]
-fn peers_that_came_and_went_are_forgotten() {
+fn peers_without_connections_are_forgotten() {
     let mut server = server(|config| config.limits.peers = 300);
     for number in 0..20_000u32 {
         let source = Ipv4Addr::from(0x0a01_0000 + number).into();
@@ -65,7 +65,7 @@ fn peers_that_came_and_went_are_forgotten() {
 }
 
 #[test]
-fn who_listens_on_nothing_keeps_nothing() {
+fn a_host_that_does_not_listen_stores_no_state() {
     let mut core = Core::new(config(1));
     for number in 0..1000 {
         core.receive_frame(ms(1), &request(address(9), number, &[7; 1000]));
@@ -76,7 +76,7 @@ fn who_listens_on_nothing_keeps_nothing() {
 }
 
 #[test]
-fn a_server_knows_which_service_was_asked_for() {
+fn a_server_knows_the_requested_service() {
     let mut server = server(|_| {});
     server.listen(ms(0), 8);
     for (number, service) in [(1, 8), (2, SERVICE), (3, 8)] {
@@ -91,7 +91,7 @@ fn a_server_knows_which_service_was_asked_for() {
 }
 
 #[test]
-fn a_message_that_does_not_end_is_refused_by_both_ends() {
+fn an_oversized_message_is_refused_by_both_ends() {
     let mut two = Two::new(|config| config.limits.message_bytes = 1 << 20);
     let (near, far) = two.open(b"first");
     assert_eq!(two.client.send(near, &vec![0; 2 << 20]), Err(Failure::TooLong));
@@ -112,7 +112,7 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
 
 /// The source address is forged, so the answers are never ACKed.
 #[test]
-fn what_a_forged_request_draws_ends_with_the_silence() {
+fn retransmissions_to_a_forged_source_end() {
     let mut server = server(|_| {});
     let frame = request(address(9), 1, b"x");
     server.receive_frame(ms(1), &frame);

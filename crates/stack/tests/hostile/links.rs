@@ -54,7 +54,7 @@ fn ask(host: &mut Host<AfPacket>, message: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Either end's link goes down for 0.3 s, during requests and while idle. No host spins meanwhile.
 #[test]
-fn a_link_that_flaps_costs_time_and_nothing_else() {
+fn a_flapping_link_only_costs_time() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let [mut client, server] = [0, 1].map(|number| {
@@ -121,7 +121,7 @@ fn a_link_that_flaps_costs_time_and_nothing_else() {
 }
 
 #[test]
-fn an_mtu_that_shrinks_is_said_and_waited_for() {
+fn a_smaller_mtu_is_reported_and_waited_for() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut client = host(&network, 0);
@@ -151,7 +151,7 @@ fn an_mtu_that_shrinks_is_said_and_waited_for() {
 }
 
 #[test]
-fn an_interface_that_disappears_is_an_error_that_says_so() {
+fn a_removed_interface_is_a_named_error() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let mut client = host(&network, 0);
     let one = &network.hosts[1];
@@ -188,7 +188,7 @@ fn ask_from(network: &TestNetwork, ethernet: [u8; 6], wait_ms: u64) -> io::Resul
 /// A port's link flaps, and interfaces are deleted, remade, and moved away and back. Each port works when its interface
 /// is back.
 #[test]
-fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
+fn a_switch_loses_only_the_failed_port_until_it_is_restored() {
     let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };
     let middle = network.middle.as_ref().unwrap();
     let settings = "rate = \"1Gbps\"\nport_security = {}";
@@ -259,7 +259,7 @@ fn a_switch_loses_no_more_than_the_port_and_that_not_for_ever() {
 
 /// UDP: broadcast, unroutable or absurd destinations cost only their own packets.
 #[test]
-fn a_destination_that_cannot_be_reached_ends_nothing() {
+fn an_unreachable_destination_costs_only_its_own_packets() {
     let Some(place) = allowed(Namespace::new()) else { return };
     let act = || {
         let open = |last: u8, change: fn(&mut Config)| {

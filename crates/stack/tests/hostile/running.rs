@@ -68,7 +68,7 @@ fn a_port_with_port_security_refuses_forged_sources() {
 
 /// A rate and an address change while frames wait. A refused change leaves everything as it was.
 #[test]
-fn a_configuration_changes_without_loss_or_not_at_all() {
+fn a_configuration_changes_without_loss_or_is_refused() {
     let slow = config("rate = \"1Mbps\"", "");
     let (mut runner, [mut near, mut far], clock) = switch_of(&slow);
     clock.advance_to(ms(1));
@@ -128,7 +128,7 @@ fn an_address_moves_to_another_port() {
 
 /// A draining switch takes nothing more, and ends in time even if frames are left.
 #[test]
-fn a_switch_drains_before_it_ends_and_not_for_ever() {
+fn a_switch_drains_for_a_bounded_time_before_it_ends() {
     // On a real clock: a queue of 8 at 10 Mb/s takes 10 ms, at 10 Kb/s many seconds.
     for (rate, longest_ms, left) in [("10Mbps", 5000, 0..1), ("10Kbps", 50, 1..9)] {
         let (a, mut near) = mem::pair(1500).unwrap();

@@ -93,13 +93,13 @@ fn to_host_1(bytes: usize) -> Vec<u8> {
 
 /// Ports may have different MTUs.
 #[test]
-fn a_frame_that_an_exit_cannot_carry_costs_that_frame_alone() {
+fn a_frame_that_an_output_cannot_carry_is_the_only_loss() {
     let (got, refused, news) = send(false, &[to_host_1(100), to_host_1(1000), to_host_1(100)]);
     assert_eq!((got, refused, news), (2, 1, Vec::new()));
 }
 
 #[test]
-fn a_port_that_breaks_is_said_once() {
+fn a_failed_port_is_reported_once() {
     let (got, refused, news) = send(true, &[to_host_1(100), to_host_1(100), to_host_1(100)]);
     assert_eq!((got, refused), (0, 2), "what comes later is counted");
     let event = PortEvent::Lost("it broke".to_owned());

@@ -5,7 +5,7 @@ use super::*;
 
 /// Answers to peers that send no ACK, each shorter than the send buffer.
 #[test]
-fn what_waits_to_be_sent_is_bounded_by_peer_and_in_all() {
+fn unsent_data_is_bounded_per_peer_and_in_total() {
     let mut server = server(|config| {
         config.limits.peer_unacked = 1_000_000;
         config.limits.host_unacked = 2_500_000;
@@ -41,7 +41,7 @@ fn what_waits_to_be_sent_is_bounded_by_peer_and_in_all() {
 
 /// A message longer than a bound is taken when nothing else waits.
 #[test]
-fn what_is_acked_makes_room_for_a_message_of_any_length() {
+fn acked_data_frees_room_for_a_message_of_any_length() {
     let mut two = Two::new(|config| config.limits.peer_unacked = 1000);
     let (near, far) = two.open(b"0");
     assert_eq!(two.server.receive(far), Ok(Some(b"0".to_vec())));

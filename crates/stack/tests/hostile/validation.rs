@@ -69,7 +69,7 @@ fn a_flood_of_forged_requests_draws_less_than_three_times_its_bytes() {
 
 /// A new peer takes one more round trip. Later requests go with the first packets.
 #[test]
-fn a_peer_is_asked_once() {
+fn a_peer_address_is_validated_once() {
     let mut two = Two::new(validating);
     for number in 0..5 {
         let before = two.data;
@@ -88,7 +88,7 @@ fn a_peer_is_asked_once() {
 
 /// No packet waits for a timeout or for its own pull.
 #[test]
-fn a_first_window_that_was_not_kept_goes_again() {
+fn a_first_window_before_validation_is_resent() {
     for message in [100, 20_000, 2_000_000] {
         let mut two = Two::new(validating);
         let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
@@ -104,7 +104,7 @@ fn a_first_window_that_was_not_kept_goes_again() {
 }
 
 #[test]
-fn lost_challenges_and_servers_that_start_again_cost_time_alone() {
+fn lost_challenges_and_restarted_servers_only_cost_time() {
     let mut two = Two::new(validating);
     two.connected = false;
     let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
@@ -123,7 +123,7 @@ fn lost_challenges_and_servers_that_start_again_cost_time_alone() {
 /// A switch that trims a first packet cuts off its token. The server keeps nothing, and the packet returns as if a
 /// switch had returned it.
 #[test]
-fn first_packets_that_are_cut_are_sent_again_at_once() {
+fn trimmed_first_packets_are_resent_at_once() {
     let mut two = Two::new(validating);
     let (near, far) = two.open(b"for the token");
     two.server.abandon(two.now, far);
@@ -178,7 +178,7 @@ fn forged_challenges_change_nothing() {
 }
 
 #[test]
-fn a_token_is_worth_nothing_from_elsewhere() {
+fn a_token_from_another_address_is_refused() {
     let mut server = server(validating);
     server.receive_frame(ms(1), &request(address(9), 1, b"x"));
     server.transmit(ms(1)).expect("a challenge");

@@ -87,7 +87,7 @@ impl World {
 
 /// The kernel takes a moment to find a neighbour.
 #[test]
-fn a_way_that_is_not_known_yet_is_asked_for_again_soon() {
+fn an_unresolved_neighbour_is_queried_again_soon() {
     let mut world = World::new(3, |_| {});
     world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
     assert_eq!(world.run_to(50), 0, "there is no way");
@@ -103,7 +103,7 @@ fn a_way_that_is_not_known_yet_is_asked_for_again_soon() {
 
 /// A flood of strangers causes no repeated queries.
 #[test]
-fn only_peers_with_something_here_are_asked_for_again() {
+fn only_peers_with_connections_are_queried_again() {
     let mut world = World::new(1, |_| {});
     world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
     for number in 10..100 {
@@ -123,7 +123,7 @@ fn only_peers_with_something_here_are_asked_for_again() {
 
 /// The MTU matters for what the host sends.
 #[test]
-fn a_host_that_sends_short_packets_does_not_mind_a_smaller_mtu() {
+fn a_smaller_mtu_does_not_affect_short_packets() {
     for (payload, minds) in [(900, false), (1200, true)] {
         let mut world = World::new(1, |config| config.ndp.payload_bytes = payload);
         world.run_to(200);

@@ -43,7 +43,7 @@ fn served(server: &mut Core) -> usize {
 }
 
 #[test]
-fn a_request_whose_packets_come_again_in_any_order_is_served_once() {
+fn a_request_with_repeated_reordered_packets_is_served_once() {
     let mut client = Core::new(config(0, 1500, false));
     let sent = request(&mut client, 10_000);
     assert!(sent.len() > 5, "several packets");
@@ -65,7 +65,7 @@ fn a_request_whose_packets_come_again_in_any_order_is_served_once() {
 }
 
 #[test]
-fn a_client_that_is_started_again_is_served_again() {
+fn a_restarted_client_is_served_again() {
     let mut server = server();
     for start in 0..20 {
         // A new process has only the addresses in common.

@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn a_switch_survives_any_frames_and_loses_track_of_none(
+    fn a_switch_survives_any_frames_and_counts_each(
         packets in prop::collection::vec(
             (any_packet(), prop::collection::vec((any::<usize>(), any::<u8>()), 0..3), 0u32..3),
             1..200,

@@ -74,14 +74,14 @@ fn bad() -> Impairments {
 }
 
 #[test]
-fn two_million_messages_through_everything_at_once() {
+fn two_million_messages_survive_all_impairments_at_once() {
     for seed in 1..=8 {
         deliver(250_000, bad(), seed);
     }
 }
 
 #[test]
-fn messages_through_each_alone() {
+fn messages_survive_each_impairment() {
     let (none, all) = (Impairments::default(), bad());
     let heavy = Impairments::share(1000);
     for (seed, rules) in [

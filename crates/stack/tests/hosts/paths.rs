@@ -210,7 +210,7 @@ fn a_flow_leaves_a_path_that_is_slow_or_loses() {
 }
 
 #[test]
-fn the_scoreboard_counts_what_went_by_each_path() {
+fn the_scoreboard_counts_the_packets_of_each_path() {
     let (_, _, board) = flow_of_30_mb(slow(), |_| {});
     assert_eq!(board.len(), WAYS);
     for (number, path) in board.iter().enumerate() {
@@ -227,7 +227,7 @@ fn the_scoreboard_counts_what_went_by_each_path() {
 }
 
 #[test]
-fn on_healthy_paths_nothing_is_removed() {
+fn no_healthy_path_is_removed() {
     // Alone; and as three flows into one host, whose packets are trimmed on the last hop.
     let (took, share, board) = flow_of_30_mb(Fabrics::default(), |_| {});
     assert_eq!(took, flow_of_30_mb(Fabrics::default(), never_removes).0, "to the microsecond");

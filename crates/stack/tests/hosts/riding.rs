@@ -111,7 +111,7 @@ impl Two {
 
 /// One frame there and one back.
 #[test]
-fn acks_ride_with_requests_and_answers() {
+fn requests_and_answers_carry_acks() {
     let frames = |joins| Two::new(joins, 0).requests(100, 500);
     let (apart, joined) = (frames([false; 2]), frames([true; 2]));
     assert_eq!((apart, joined), (400, 201), "the last answer is ACKed alone");

@@ -124,7 +124,7 @@ fn both_ends_send_at_once() {
 }
 
 #[test]
-fn a_service_that_nobody_offers_is_refused() {
+fn a_service_that_no_host_offers_is_refused() {
     let mut pair = clean(1500);
     let client = pair.core(0).connect(address(1, false), 99, Options::default()).unwrap();
     pair.core(0).send(client, b"anyone?").unwrap();
@@ -133,7 +133,7 @@ fn a_service_that_nobody_offers_is_refused() {
 }
 
 #[test]
-fn a_peer_that_is_gone_is_told_by_the_deadline() {
+fn a_dead_peer_is_reported_by_the_deadline() {
     let all = Impairments { loss: u32::MAX, ..Impairments::default() };
     let mut pair = Pair::new(1500, all, 0);
     let deadline = Time::ZERO + TimeDelta::from_ms(500);
@@ -149,7 +149,7 @@ fn a_peer_that_is_gone_is_told_by_the_deadline() {
 }
 
 #[test]
-fn an_accepted_connection_whose_peer_is_gone_ends_by_its_deadline() {
+fn an_accepted_connection_with_a_dead_peer_ends_by_its_deadline() {
     let mut pair = clean(1500);
     let client = open(&mut pair, false);
     pair.core(0).send(client, b"half of a question").unwrap();
@@ -253,7 +253,7 @@ fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) 
 
 /// The receiver knows its own priorities (NDP 3.2).
 #[test]
-fn a_receiver_pulls_first_what_it_says() {
+fn a_receiver_pulls_its_prioritised_connection_first() {
     for (higher, order) in [(0, [1, 2]), (1, [2, 1])] {
         let got =
             order_with(|pair, now, _, servers| pair.core(1).prioritise(now, servers[higher], 3));

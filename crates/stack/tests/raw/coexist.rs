@@ -26,7 +26,7 @@ fn setting() -> Setting {
 
 /// NDP's half is 49 %; over an eighth of the port to each side is the machine's.
 #[test]
-fn long_flows_share_a_port_that_has_a_queue_for_each() {
+fn long_flows_share_a_port_with_a_queue_for_each_protocol() {
     let Some((one, count)) = allowed(coexist::long_flows(&setting())) else { return };
     let share = one.ndp_share();
     assert!((0.35..0.65).contains(&share), "NDP has {share}: {one:?}");
@@ -49,7 +49,7 @@ fn long_flows_share_a_port_that_has_a_queue_for_each() {
 
 /// "NDP may shut out competing TCP traffic."
 #[test]
-fn long_flows_of_ndp_shut_tcp_out_of_a_queue_for_both() {
+fn long_ndp_flows_starve_tcp_in_a_shared_queue() {
     let both = Setting { tcp_queue: None, ..setting() };
     // On busy processors NDP's hosts pull late and leave TCP room: one success in three tries is enough.
     let mut seen = Vec::new();
@@ -64,7 +64,7 @@ fn long_flows_of_ndp_shut_tcp_out_of_a_queue_for_both() {
 }
 
 #[test]
-fn an_incast_takes_no_more_than_its_half_from_tcp() {
+fn an_incast_takes_at_most_half_of_the_link_from_tcp() {
     let setting = setting();
     let Some((done, _)) = allowed(coexist::incasts(&setting)) else { return };
     assert_eq!((done.alone.len(), done.beside.len()), (3, 3));

@@ -19,7 +19,7 @@ fn interfaces(of: &Namespace) -> Vec<String> {
 
 /// A leftover namespace has no name, but its cable into our namespace would be left too.
 #[test]
-fn a_testbed_that_is_killed_leaves_nothing() {
+fn a_killed_testbed_leaves_no_namespace() {
     if let Ok(witness) = std::env::var(WITNESS) {
         let network = TestNetwork::build(Shape::Star(2), 1500).unwrap();
         for host in &network.hosts {
@@ -34,7 +34,7 @@ fn a_testbed_that_is_killed_leaves_nothing() {
     let Some(witness) = allowed(Namespace::new()) else { return };
     let before = interfaces(&witness);
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crash::a_testbed_that_is_killed_leaves_nothing", "--nocapture"])
+        .args(["--exact", "crash::a_killed_testbed_leaves_no_namespace", "--nocapture"])
         .env(WITNESS, witness.path())
         .stdout(Stdio::piped())
         .spawn()

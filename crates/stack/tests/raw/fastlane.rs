@@ -84,7 +84,7 @@ fn check_capture(path: &Path) -> usize {
 /// fastlane-3.2-a, 5.1.3-a: every sender's kernel counts its port's notifications as truncated, no port exceeds its
 /// cap, and all flows complete.
 #[test]
-fn kernels_with_tcp_are_told_of_drops_and_go_on() {
+fn kernel_tcp_is_notified_of_drops_and_continues() {
     let name = format!("trimline-fastlane-{}.pcap", std::process::id());
     let path = std::env::temp_dir().join(name);
     let setting = Setting {

@@ -26,7 +26,7 @@ const PHANTOM: Marker =
 
 /// A phantom queue gives up some of the port's rate and most of the wait.
 #[test]
-fn a_phantom_queue_takes_the_wait_away_that_a_full_queue_has() {
+fn a_phantom_queue_avoids_the_waits_of_a_full_queue() {
     let Some(plain) = measured(Marker::None, true) else { return };
     let phantom = measured(PHANTOM, true).expect("the first was allowed");
     let queue = measured(Marker::Queue { packets: 20 }, true).expect("the first was allowed");

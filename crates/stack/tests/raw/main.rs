@@ -145,7 +145,7 @@ fn an_incast_is_trimmed_and_arrives_whole() {
 }
 
 #[test]
-fn every_carrier_of_requests_answers() {
+fn every_rpc_carrier_answers_requests() {
     for carrier in rpc::Carrier::ALL {
         for polls in [true, false] {
             let Some(taken) = allowed(rpc::measure(carrier, polls, 200)) else { return };
@@ -156,7 +156,7 @@ fn every_carrier_of_requests_answers() {
 
 /// A server that validates addresses needs one more round trip for the first request only.
 #[test]
-fn the_first_contact_is_timed_apart_from_the_next() {
+fn the_first_contact_is_timed_separately() {
     for validates in [true, false] {
         let Some(taken) = allowed(contact::measure(validates, true, 3)) else { return };
         assert_eq!((taken.first.len(), taken.next.len()), (3, 3), "{validates}");
@@ -178,7 +178,7 @@ fn a_flow_is_paced_by_its_receiver() {
 }
 
 #[test]
-fn nothing_of_a_testbed_is_seen_outside() {
+fn a_testbed_is_invisible_outside_its_namespace() {
     let interfaces = || {
         let list = std::fs::read_to_string("/proc/net/dev").unwrap();
         let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());

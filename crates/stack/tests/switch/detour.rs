@@ -107,7 +107,7 @@ fn only_marked_data_leaves_by_another_port() {
 
 /// OPF's published prototype: a port's length is what its last packet found, so hot ports are known late.
 #[test]
-fn queues_are_seen_as_the_last_to_leave_found_them() {
+fn detours_read_the_queue_length_that_the_last_departed_packet_found() {
     let detoured_at = |seen: &str| {
         let head = OPF.replace("threshold = 2", &format!("threshold = 2, seen = \"{seen}\""));
         let mut fabric = leaf_spine(&head).unwrap();
@@ -119,7 +119,7 @@ fn queues_are_seen_as_the_last_to_leave_found_them() {
 }
 
 #[test]
-fn what_has_left_two_switches_is_not_detoured() {
+fn a_packet_that_has_left_two_switches_is_not_detoured() {
     let mut fabric = leaf_spine(OPF).unwrap();
     let arrived = incast(&mut fabric, 12, false, Packet::MARK_UNSCHEDULED);
     let mut hops: BTreeMap<u8, u32> = BTreeMap::new();
@@ -138,7 +138,7 @@ fn add(sum: u32, word: &[u8]) -> u32 {
 }
 
 #[test]
-fn detours_take_what_would_have_been_dropped() {
+fn detours_carry_packets_that_would_be_dropped() {
     let plain = "profile = \"drop-tail\"\npackets = 20";
     let dropped = |head: &str, marks: u8| {
         let mut fabric = leaf_spine(head).unwrap();
@@ -160,7 +160,7 @@ fn detours_take_what_would_have_been_dropped() {
 }
 
 #[test]
-fn a_threshold_that_is_never_passed_changes_nothing_but_the_hash() {
+fn a_detour_threshold_that_is_never_passed_changes_only_the_hash() {
     let with = |detour: &str| {
         let head = format!("profile = \"drop-tail\"\npackets = 200\n{detour}");
         let mut fabric = leaf_spine(&head).unwrap();
@@ -171,7 +171,7 @@ fn a_threshold_that_is_never_passed_changes_nothing_but_the_hash() {
 }
 
 #[test]
-fn spraying_among_equal_ports_only() {
+fn packets_are_sprayed_over_equal_cost_ports_only() {
     let head = "profile = \"drop-tail\"\npackets = 100\ndetour = { scheme = \"rps\" }";
     let mut fabric = leaf_spine(head).unwrap();
     for sequence in 0..90 {
@@ -190,7 +190,7 @@ fn spraying_among_equal_ports_only() {
 
 /// A TTL of hosts that are far away, or of a larger initial TTL.
 #[test]
-fn a_ttl_above_the_initial_one_is_no_licence() {
+fn a_packet_with_a_ttl_above_the_initial_one_is_not_detoured() {
     let detoured_of = |ttl: u8| {
         let mut fabric = leaf_spine(OPF).unwrap();
         for sequence in 0..6 {
@@ -208,7 +208,7 @@ fn a_ttl_above_the_initial_one_is_no_licence() {
 }
 
 #[test]
-fn what_cannot_be_is_said() {
+fn an_invalid_detour_configuration_is_refused() {
     let error = |head: &str| leaf_spine(head).err().unwrap_or_default();
     let high = error("packets = 8\ndetour = { threshold = 8 }");
     assert!(high.starts_with("detour: threshold = 8: a queue of 8 packets"), "{high}");

@@ -226,7 +226,7 @@ fn a_notification_leaves_by_the_port_by_which_its_packet_came() {
 
 /// fastlane-3.4.1-a: only with `control`, since a kernel would get a whole packet.
 #[test]
-fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
+fn senders_of_control_packets_are_notified_if_configured() {
     let bare = Sent { payload: 0, options: [0, 0], ..DATA };
     let mut control: Vec<Sent> = [ACK, SYN, SYN | ACK, FIN | ACK, RST]
         .into_iter()
@@ -253,7 +253,7 @@ fn senders_of_what_carries_nothing_are_told_where_that_is_asked_for() {
 
 /// Notifications of this protocol's data have swapped ports.
 #[test]
-fn frames_of_this_protocol_are_told_of_as_before() {
+fn dropped_ndp_frames_are_notified_as_in_the_model() {
     for v6 in [false, true] {
         let mut fabric = narrow(3, "", "");
         let sent = frame(1, 3, v6, 50_000, Service::Droppable);
@@ -272,7 +272,7 @@ fn frames_of_this_protocol_are_told_of_as_before() {
 
 /// fastlane-3.4.1-b: such drops are counted by their reason.
 #[test]
-fn nobody_is_told_of_what_has_no_sender_to_tell() {
+fn packets_without_a_unicast_sender_get_no_notification() {
     let of = |sent: Sent, change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = sent.bytes();
         change(&mut bytes);
@@ -390,7 +390,7 @@ fn nobody_is_told_of_what_has_no_sender_to_tell() {
 
 /// One copy may arrive though another is dropped.
 #[test]
-fn nobody_is_told_of_copies_of_what_goes_everywhere() {
+fn flooded_copies_get_no_notification() {
     let mut fabric = star(4, &head(""), "forwarding = \"l2\"", "");
     let at = Time::ZERO + TimeDelta::from_ms(1);
     (0..12).for_each(|n| {
@@ -426,7 +426,7 @@ fn crowded(head: &str, host: &str, ms: u64) -> (Vec<Time>, Vec<Arrived>, Fabric)
 
 /// fastlane-3.3.1-a, 5.1.3-a: 64 bytes each 512 us of 100 Mb/s at 1 %, longer ones later; over any time no more.
 #[test]
-fn a_cap_that_does_not_conserve_work_holds_over_any_time() {
+fn a_non_work_conserving_cap_holds_over_any_interval() {
     let keys = "notifications = { work_conserving = false, memory = \"640B\" }";
     let (times, out, fabric) = crowded(&head(keys), "", 100);
     let to_host_1: Vec<&Vec<u8>> =
@@ -444,7 +444,7 @@ fn a_cap_that_does_not_conserve_work_holds_over_any_time() {
 
 /// fastlane-3.3.1-b.
 #[test]
-fn notifications_go_at_once_while_nothing_else_waits() {
+fn notifications_go_at_once_on_an_idle_port() {
     let (times, _, fabric) = crowded(&head(""), "", 20);
     let port = fabric.counters().nth(2).unwrap().2;
     assert_eq!(fabric.counters().next().unwrap().2.dropped, 0);
@@ -454,7 +454,7 @@ fn notifications_go_at_once_while_nothing_else_waits() {
 }
 
 #[test]
-fn a_cap_follows_the_rate_of_its_port() {
+fn a_cap_scales_with_the_rate_of_its_port() {
     let text = |rates: [&str; 3]| {
         let mut text = "payload = 1000\nprofile = \"fastlane\"\npackets = 3\n\
                         notifications = { cap = \"0.5%\", work_conserving = false }\n[[switch]]\nname = \"s\"\n"
@@ -532,7 +532,7 @@ fn a_notification_goes_before_data_at_the_next_switch() {
 
 /// The packet claims to be a notification but is as long as data.
 #[test]
-fn no_packet_goes_first_that_is_longer_than_a_notification() {
+fn a_packet_longer_than_a_notification_has_no_priority() {
     let mut fabric = star(3, &head(""), "", "");
     let loud = Sent { class: DSCP << 2, ..DATA };
     fabric.host_sends(Time::ZERO, 0, &loud.bytes());
@@ -552,7 +552,7 @@ fn no_packet_goes_first_that_is_longer_than_a_notification() {
 
 /// The clock wraps: the cap waits no longer than before.
 #[test]
-fn a_clock_that_begins_again_moves_caps_with_it() {
+fn a_clock_restart_does_not_lengthen_the_waits_of_caps() {
     let keys = "notifications = { work_conserving = false, cap = \"0.1%\" }";
     let times = |is_set_back: bool| {
         let mut fabric = star(3, &head(keys), "", "");
@@ -577,7 +577,7 @@ fn a_clock_that_begins_again_moves_caps_with_it() {
 }
 
 #[test]
-fn what_notifications_cannot_have_is_refused_by_its_place() {
+fn invalid_notification_settings_are_refused_with_their_place() {
     let said = |head: &str| {
         let text = format!(
             "rate = \"1Gbps\"\n{head}\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\ninterface = \"p1\"\n"
@@ -634,7 +634,7 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
 }
 
 #[test]
-fn a_switch_that_tells_nobody_counts_no_reasons() {
+fn a_switch_without_notifications_counts_no_reasons() {
     assert!(star(2, "rate = \"1Gbps\"", "", "").unnotified().is_none());
     assert_eq!(Unnotified::ALL.map(|reason| reason as usize), [0, 1, 2, 3, 4, 5, 6]);
     let names: std::collections::BTreeSet<&str> =

@@ -105,7 +105,7 @@ fn received_by(fabric: &mut Fabric, at: Time, host: u32, to: [u8; 6], from: [u8;
 }
 
 #[test]
-fn an_address_is_forgotten_after_a_while_and_moves_with_its_host() {
+fn a_learned_address_expires_and_moves_with_its_host() {
     let mut fabric = star(3, "rate = \"1Gbps\"", "forwarding = \"l2\"", "");
     let s = |s: u64| Time::ZERO + TimeDelta::from_ms(1000 * s);
     assert_eq!(received_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
@@ -127,7 +127,7 @@ fn groups_are_flooded_and_never_learned() {
 }
 
 #[test]
-fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
+fn a_flood_of_forged_addresses_evicts_no_known_address() {
     let mut fabric = star(3, "rate = \"100Gbps\"", "forwarding = \"l2\"", "");
     let s = |s: u64| Time::ZERO + TimeDelta::from_ms(1000 * s);
     assert_eq!(received_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
@@ -145,7 +145,7 @@ fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
 
 /// With one hash the second switch would send all its flows one way.
 #[test]
-fn two_tiers_of_hashing_use_all_ways() {
+fn two_tiers_of_hashing_use_all_paths() {
     let mut text = String::from("rate = \"10Gbps\"\nseed = 3\n");
     for name in ["a", "m0", "m1", "n0", "n1", "b"] {
         text += &format!("[[switch]]\nname = \"{name}\"\n");
@@ -183,7 +183,7 @@ fn two_tiers_of_hashing_use_all_ways() {
 }
 
 #[test]
-fn a_flow_keeps_its_way_and_many_flows_use_all() {
+fn a_flow_keeps_its_path_and_many_flows_use_all() {
     for spread in ["hash", "spray"] {
         let mut text = String::from("rate = \"10Gbps\"\nseed = 3\n");
         for name in ["a", "b"] {
@@ -298,7 +298,7 @@ fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
 }
 
 #[test]
-fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
+fn an_idle_traffic_class_returns_to_its_share_only() {
     let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 200\ndroppable_queue = 200", "", "");
     let is_tcp = |bytes: &[u8]| {
         let parsed = Frame::new(bytes).unwrap().parse(&Profile::PAPER).unwrap();
@@ -324,7 +324,7 @@ fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
 }
 
 #[test]
-fn packets_behind_a_threshold_are_marked_if_they_can_be() {
+fn ecn_capable_packets_above_the_threshold_are_marked() {
     let mut fabric =
         star(3, "rate = \"1Gbps\"\npackets = 100\nprofile = \"ecn\"\necn_threshold = 5", "", "");
     let marked = |bytes: &[u8]| bytes[15] & 3 == 3;
@@ -378,7 +378,7 @@ fn a_host_that_sends_faster_than_its_cable_for_long_loses_frames() {
 }
 
 #[test]
-fn impairments_are_those_of_the_seed() {
+fn the_seed_determines_the_impairments() {
     let got = |seed: u32| {
         let mut text = format!("seed = {seed}\nrate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n");
         for host in [1, 2] {
@@ -401,7 +401,7 @@ fn impairments_are_those_of_the_seed() {
 }
 
 #[test]
-fn links_lose_damage_double_delay_and_hold_back() {
+fn links_lose_corrupt_duplicate_delay_and_reorder_frames() {
     let sent = |impairment: &str| {
         let host = format!("impairment = {{ {impairment} }}\ndelay = \"5us\"");
         let mut fabric = star(2, "rate = \"1Gbps\"", "", &host);

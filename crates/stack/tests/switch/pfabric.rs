@@ -94,7 +94,7 @@ fn the_flow_of_the_most_urgent_packet_sends_in_order() {
 
 /// pfabric-b: a newcomer that is no more urgent is dropped.
 #[test]
-fn the_least_urgent_packet_loses_its_place() {
+fn the_least_urgent_packet_is_evicted() {
     let mut fabric = network("pfabric", 4);
     let of = |name: u8, pfabric: u32| named(name, of_flow(name, urgent(DATA, pfabric)));
     // Two find room behind the one on the wire.
@@ -107,7 +107,7 @@ fn the_least_urgent_packet_loses_its_place() {
 
 /// pfabric-c: the sender does not matter, nor other claims of the packet.
 #[test]
-fn what_says_nothing_goes_first_and_keeps_its_place() {
+fn packets_without_priority_go_first_and_are_not_evicted() {
     let mut fabric = network("pfabric", 4);
     let plain = named(2, DATA.bytes());
     let of_ours = named(3, frame(1, 3, false, 9, Service::Trimmable));
@@ -120,7 +120,7 @@ fn what_says_nothing_goes_first_and_keeps_its_place() {
 
 /// fastlane-3.4.2-a, 3.2-b.
 #[test]
-fn senders_of_evicted_packets_are_told_by_their_own_ports() {
+fn senders_of_evicted_packets_are_notified_by_their_own_ports() {
     let mut fabric = network("fastlane-pfabric", 3);
     let of = |name: u8, from: u8, pfabric: u32| {
         named(name, of_flow(name, urgent(Sent { from, ..DATA }, pfabric)))
@@ -149,7 +149,7 @@ fn says(bytes: Vec<u8>) -> bool {
 }
 
 #[test]
-fn an_option_is_found_where_it_can_be() {
+fn a_priority_option_is_found_at_every_valid_place() {
     let option = [253, 8, 0x70, 0x46, 0, 0, 0, 2];
     let behind = |before: &[u8]| says(with_options(small(false), &[before, &option].concat()));
     assert!(behind(&[]));
@@ -170,7 +170,7 @@ fn an_option_is_found_where_it_can_be() {
 
 /// Bytes are no priority unless all lengths agree.
 #[test]
-fn what_cannot_be_read_says_nothing() {
+fn an_unreadable_option_gives_no_priority() {
     let option = [253, 8, 0x70, 0x46, 0, 0, 0, 2];
     let cases: &[&[u8]] = &[
         // An end before it; a length of none, of one, beyond the header, missing.
@@ -218,7 +218,7 @@ fn what_cannot_be_read_says_nothing() {
 
 /// Frames are cut anywhere, with any header byte changed.
 #[test]
-fn no_frame_is_too_hostile() {
+fn no_frame_makes_the_priority_parser_panic() {
     for profile in ["pfabric", "fastlane-pfabric"] {
         let mut fabric = network(profile, 3);
         let mut now = Time::ZERO + TimeDelta::from_ms(1);
@@ -243,7 +243,7 @@ fn no_frame_is_too_hostile() {
 }
 
 #[test]
-fn what_ports_by_urgency_do_is_said_and_what_they_cannot_have_is_refused() {
+fn pfabric_ports_are_described_and_refuse_invalid_settings() {
     let said = |head: &str| {
         let text = format!(
             "rate = \"1Gbps\"\n{head}\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\ninterface = \"p1\"\n\

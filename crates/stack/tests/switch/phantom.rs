@@ -134,7 +134,7 @@ fn check(keys: &str, clock: Clock, v6: bool, gap_us: u64) -> u64 {
 }
 
 #[test]
-fn a_port_marks_as_the_phantom_queue_says() {
+fn a_port_marks_packets_above_its_phantom_threshold() {
     let tick = Clock::Tick(TimeDelta::from_us(20));
     let by_rate = "drain_rate = \"95Mbps\", threshold = \"3KB\"";
     let ticks = "drain = \"95%\", threshold = \"3KB\", tick = \"20us\"";
@@ -149,7 +149,7 @@ fn a_port_marks_as_the_phantom_queue_says() {
 }
 
 #[test]
-fn a_port_counts_marks_of_its_queue_and_its_phantom_queue_apart() {
+fn a_port_counts_marks_of_queue_and_phantom_queue_separately() {
     let head = "rate = \"100Mbps\"\nprofile = \"ecn\"\necn_threshold = 5\npackets = 1000\n\
                 phantom_queue = { drain = \"80%\", threshold = \"1KB\" }";
     let mut fabric = star(3, head, "", "");
@@ -163,7 +163,7 @@ fn a_port_counts_marks_of_its_queue_and_its_phantom_queue_apart() {
 }
 
 #[test]
-fn a_clock_that_begins_again_empties_no_phantom_queue() {
+fn a_clock_restart_empties_no_phantom_queue() {
     let (gap, second) = (TimeDelta::from_us(66), TimeDelta::from_ms(1000));
     let start = Time::ZERO + second;
     let middle = start + gap * 200;
@@ -185,7 +185,7 @@ fn a_clock_that_begins_again_empties_no_phantom_queue() {
 
 /// One port has a phantom queue; the others mark nothing.
 #[test]
-fn a_phantom_queue_is_that_of_its_port() {
+fn each_port_has_its_own_phantom_queue() {
     let text = |host: &str, head: &str| {
         format!(
             "rate = \"100Mbps\"\nprofile = \"drop-tail\"\npackets = 1000\n{head}\n[[switch]]\nname = \"s\"\n\
@@ -208,7 +208,7 @@ fn a_phantom_queue_is_that_of_its_port() {
 }
 
 #[test]
-fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
+fn an_invalid_phantom_queue_is_refused_with_its_place() {
     let said = |keys: &str| {
         let host = format!("rate = \"1Gbps\"\nphantom_queue = {{ {keys} }}");
         let text = format!(
@@ -255,7 +255,7 @@ fn a_phantom_queue_that_cannot_be_is_refused_by_its_place() {
 
 /// In every pair one frame waits one transmission longer, from the last bit in to the first bit out (HULL 5.2).
 #[test]
-fn how_long_frames_wait_is_counted_where_it_is_asked_for() {
+fn waiting_times_of_frames_are_counted_on_request() {
     let mut fabric = star(3, "rate = \"100Mbps\"\nprofile = \"drop-tail\"\npackets = 1000", "", "");
     fabric.watch_waits(2);
     for number in 0..10 {

@@ -137,7 +137,7 @@ impl Device for Switch<'_> {
 }
 
 #[test]
-fn every_vector_of_detour_holds_for_frames() {
+fn every_detour_vector_holds_for_frames() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let vectors = read_all(&root).unwrap();
     for vector in &vectors {

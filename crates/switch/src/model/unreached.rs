@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_held_to_what_full_packets_reach() {
+    fn a_threshold_that_full_packets_cannot_reach_is_warned_of() {
         let bytes = |above| marks(Limit::packets(200), Unit::Bytes, above);
         check(&bytes(299_999), &AROUND, &[]);
         check(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_has_two_ends() {
+    fn a_ramp_above_the_queue_limit_is_warned_of() {
         let ramp = |kmin, kmax| {
             let mut choices = Choices::drop_tail(10);
             choices.queues[0].marker = Marker::Ramp { kmin, kmax, pmax: 1 };
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_port_holds_and_drops_selectively_is_held_to_its_queues() {
+    fn limits_above_those_of_the_queues_are_warned_of() {
         let mut choices = Choices::priorities(10, 1500);
         choices.port = Limit::packets(80);
         choices.queues[3].selective_drop = Some(14_999);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn codel_waits_for_what_the_link_takes_longer_to_send() {
+    fn a_codel_target_above_the_longest_sojourn_time_is_warned_of() {
         let mut choices = Choices::drop_tail(10);
         choices.queues = vec![choices.queues[0].clone().marker(codel(Signal::Mark))];
         // 15,000 B: 12 us at 10 Gb/s, 24 us at 5.

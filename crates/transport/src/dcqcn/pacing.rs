@@ -94,7 +94,7 @@ impl Pace {
     }
 
     /// Returns rate (bits per second) and `alpha`. `now` must not precede the last call's.
-    pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
+    pub(super) fn rate_and_alpha(&self, now: Time, config: &Config) -> (u64, u64) {
         let mut pace = *self;
         pace.advance(now.max(self.at), config);
         (pace.reaction.current_bps(), pace.reaction.alpha_at(now, config))
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_go_at_the_line_rate_until_a_notification_halves_it() {
+    fn dcqcn_sends_at_the_line_rate_until_a_notification_halves_it() {
         let config = config();
         let mut pace = Pace::new(Time::ZERO, &config, config.payload_bytes);
         assert_eq!(pace.due(&config), Time::ZERO);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_nic_is_made_up_for_by_one_packet_and_no_more() {
+    fn after_a_busy_nic_a_sender_catches_up_by_one_packet() {
         let config = config();
         let mut pace = Pace::new(Time::ZERO, &config, config.payload_bytes);
         pace.sent(Time::ZERO, FULL, &config);
@@ -145,7 +145,7 @@ mod tests {
 
     /// The flow is so slow that its rate rises several times in a gap.
     #[test]
-    fn a_rise_between_two_packets_brings_the_next_one_forward() {
+    fn a_rate_increase_between_two_packets_advances_the_next_packet() {
         let config = config();
         let mut pace = Pace::new(Time::ZERO, &config, config.payload_bytes);
         for _ in 0..10 {
@@ -171,7 +171,7 @@ mod tests {
     proptest! {
         /// Updates change no result, however often they are made.
         #[test]
-        fn it_does_not_matter_when_it_is_looked_at(
+        fn additional_updates_change_no_rate(
             steps in prop::collection::vec((0u64..400_000_000, 0u8..4), 1..60),
             min in 1u64..200,
         ) {
@@ -192,7 +192,7 @@ mod tests {
                     _ => [&mut seldom, &mut often].map(|pace| pace.sent(now, FULL, &config)),
                 };
                 prop_assert_eq!(seldom.due(&config), often.due(&config));
-                prop_assert_eq!(seldom.look(now, &config), often.look(now, &config));
+                prop_assert_eq!(seldom.rate_and_alpha(now, &config), often.rate_and_alpha(now, &config));
             }
         }
     }

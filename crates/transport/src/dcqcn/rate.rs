@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_notification_halves_and_five_recoveries_give_back_all_but_a_64th() {
+    fn a_first_notification_halves_the_rate_and_five_recoveries_restore_all_but_a_64th() {
         let config = config();
         let mut reaction = Reaction::new(&config);
         assert_eq!((reaction.current_bps(), reaction.next_change()), (LINE_BPS, Time::NEVER));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_raises_alpha_by_its_gain_and_cuts_by_what_it_was() {
+    fn a_notification_raises_alpha_by_its_gain_and_cuts_the_rate_by_the_old_alpha() {
         let config = config();
         let mut reaction = Reaction::new(&config);
         reaction.notified(us(0), &config);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_rises_behind_fast_recovery_and_faster_when_bytes_have_come_round_too() {
+    fn the_target_rises_after_fast_recovery_and_faster_after_the_byte_counter() {
         let config = Config { increase_bytes: ByteCount::new(1000), ..config() };
         let mut reaction = Reaction::new(&config);
         reaction.notified(us(0), &config);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_before_a_notification_do_not_count_and_those_beyond_a_round_do() {
+    fn the_byte_counter_restarts_at_a_notification_and_keeps_a_remainder() {
         let config = Config { increase_bytes: ByteCount::new(1000), ..config() };
         let mut reaction = Reaction::new(&config);
         reaction.sent(999, &config);

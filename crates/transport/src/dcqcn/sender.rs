@@ -3,9 +3,7 @@
 use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
 
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use trimline_packet::{HostId, Packet, Service, Time, TimeDelta};
+use trimline_packet::{HostId, Packet, Service, Time, TimeDelta, mix};
 
 use super::ACK_REQUEST;
 use super::config::{Config, SenderStatistics};
@@ -132,8 +130,8 @@ impl Sender {
         self.next.wrapping_sub(self.unacknowledged)
     }
 
-    pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
-        self.pace.look(now, config)
+    pub(super) fn rate_and_alpha(&self, now: Time, config: &Config) -> (u64, u64) {
+        self.pace.rate_and_alpha(now, config)
     }
 
     pub(super) fn notified(&mut self, now: Time, config: &Config) {
@@ -245,7 +243,7 @@ impl Sender {
         let ends = u64::from(host.get()) << 32 | u64::from(key.peer.get());
         let connection = u64::from(key.connection.get());
         let seed = ends ^ connection.rotate_left(16) ^ self.statistics.timeouts.rotate_left(48);
-        let drawn = SplitMix64::seed_from_u64(seed).next_u64() >> 48;
+        let drawn = mix(seed) >> 48;
         TimeDelta::from_ps((doubled(config.rto, self.backoff).as_ps() >> 18).saturating_mul(drawn))
     }
 

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_that_leave_a_path_spread_over_all_others() {
+    fn flows_that_leave_a_path_spread_over_all_others() {
         let all: Vec<PathId> = (0..8).map(PathId::new).collect();
         let mut left = all.clone();
         let mut ways: Vec<(u64, Way)> =
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_whose_path_works_keeps_it() {
+    fn a_flow_on_a_working_path_keeps_it() {
         let all: Vec<PathId> = (0..4).map(PathId::new).collect();
         let mut way = Way::new(&all, RngStream::seed_from_u64(1));
         let before = way.path();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn unscheduled_bytes_of_the_authors_fill_a_round_trip() {
+    fn the_unscheduled_bytes_of_the_authors_fill_a_round_trip() {
         let config = config(1442, 1442 + 7886);
         assert_eq!((config.unscheduled(), config.start(6), config.start(7)), (7, 8652, 9328));
         let wire: u64 = (0..7).map(|sequence| config.wire_bytes(sequence, 100)).sum();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn cutoffs_say_the_level() {
+    fn cutoffs_select_the_priority_level() {
         let config = config(1442, 9328);
         for (left, priority) in
             [(0, 7), (100, 7), (101, 6), (1000, 6), (1001, 5), (5000, 5), (5001, 4), (1 << 40, 4)]
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_messages_use_the_lowest_priorities_and_the_end_is_urgent() {
+    fn few_granted_messages_use_the_lowest_priorities_and_a_short_rest_is_urgent() {
         let config = config(1442, 9328);
         let priorities = |granted: usize, left: u32| -> Vec<u8> {
             (0..granted).map(|place| config.scheduled_priority(place, granted, left)).collect()
@@ -225,7 +225,7 @@ mod tests {
     proptest! {
         /// Packets cover a message without gaps. Only an empty message has an empty packet.
         #[test]
-        fn packets_cover_a_message(
+        fn the_packets_of_a_message_cover_all_bytes(
             payload in 1u16..2000,
             unscheduled in 1u32..20_000,
             length in prop_oneof![0u64..100, 0u64..60_000],

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_attempt_is_news_once_and_attempts_wrap() {
+    fn each_attempt_is_answered_once_and_attempt_numbers_wrap() {
         for base in [0, u32::MAX - 1] {
             let mut answered = Answered::default();
             let news = |answered: &mut Answered, ahead: u32, attempt| {

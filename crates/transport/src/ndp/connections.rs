@@ -395,7 +395,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_half_is_four_cache_lines_at_most() {
+    fn an_ndp_slot_fits_four_cache_lines() {
         assert!(size_of::<Slot>() <= 256, "{}", size_of::<Slot>());
     }
 }

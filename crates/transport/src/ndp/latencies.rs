@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_counts_from_its_first_sending_to_its_first_ack() {
+    fn a_packet_latency_is_from_its_first_sending_to_its_first_ack() {
         let mut latencies = Latencies::default();
         latencies.sent(at(1), 2, 0);
         latencies.sent(at(2), 2, 1);

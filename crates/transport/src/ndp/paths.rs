@@ -261,7 +261,7 @@ mod tests {
 
     /// NDP 3.1.1-a.
     #[test]
-    fn every_round_takes_every_path_once_in_another_order() {
+    fn every_round_uses_every_path_once_in_a_new_order() {
         let mut paths = paths(36);
         let rounds: Vec<Vec<u16>> =
             (0..20).map(|_| (0..36).map(|_| next(&mut paths, NO_PATH)).collect()).collect();
@@ -273,7 +273,7 @@ mod tests {
 
     /// NDP 3.1.1-a.
     #[test]
-    fn every_place_is_equally_likely_for_every_path() {
+    fn every_path_is_equally_likely_at_every_position_of_a_round() {
         let mut paths = paths(5);
         let mut counts = [[0u32; 5]; 5];
         for _ in 0..20_000 {
@@ -288,7 +288,7 @@ mod tests {
 
     /// NDP 3.2.3-c, 3.2.4-m.
     #[test]
-    fn a_path_to_avoid_is_never_taken_while_there_is_another() {
+    fn an_avoided_path_is_unused_while_another_exists() {
         let mut paths = paths(3);
         for turn in 0..3_000 {
             let avoid = turn % 3;
@@ -298,14 +298,14 @@ mod tests {
 
     /// NDP 3.1.1-c.
     #[test]
-    fn the_only_path_is_taken_even_if_it_should_be_avoided() {
+    fn the_only_path_is_used_even_if_avoided() {
         let mut paths = Paths::new(&[crate::ANY_PATH], RngStream::seed_from_u64(1), None);
         assert_eq!(next(&mut paths, 0), 0);
         assert_eq!(paths.id(0), crate::ANY_PATH);
     }
 
     #[test]
-    fn identifiers_may_be_any_numbers() {
+    fn path_identifiers_may_be_any_numbers() {
         let list = [PathId::new(700), PathId::new(9)];
         let mut paths = Paths::new(&list, RngStream::seed_from_u64(1), None);
         let taken: BTreeSet<PathId> = (0..2).map(|_| paths.spray()).collect();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawn_path_is_not_taken_until_it_is_named_again() {
+    fn a_withdrawn_path_is_unused_until_it_is_announced_again() {
         for penalty in [None, Some(&PENALTY)] {
             let list: Vec<PathId> = (0..4).map(PathId::new).collect();
             let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), penalty);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_only_path_that_others_join_is_judged_beside_them() {
+    fn an_only_path_is_judged_after_other_paths_join() {
         let list: Vec<PathId> = (0..4).map(PathId::new).collect();
         let mut paths = Paths::new(&list[..1], RngStream::seed_from_u64(7), Some(&PENALTY));
         assert!(paths.scoreboard().is_none());
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn where_routing_leaves_only_removed_paths_they_are_taken() {
+    fn removed_paths_are_used_if_routing_leaves_no_others() {
         let list: Vec<PathId> = (0..4).map(PathId::new).collect();
         let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), Some(&PENALTY));
         for _ in 0..2 {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_others_found_bad_is_left_out_at_once_and_for_so_long() {
+    fn a_path_that_other_connections_found_bad_is_excluded_for_the_given_time() {
         let list: Vec<PathId> = (3..7).map(PathId::new).collect();
         let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), Some(&PENALTY));
         // In the middle of a round, too.
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_still_heard_of_a_withdrawn_path_weighs_nothing() {
+    fn late_answers_of_a_withdrawn_path_do_not_count() {
         let list: Vec<PathId> = (0..4).map(PathId::new).collect();
         let mut paths = Paths::new(&list, RngStream::seed_from_u64(7), Some(&PENALTY));
         paths.replace(&list[1..], Some(&PENALTY));

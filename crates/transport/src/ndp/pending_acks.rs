@@ -93,7 +93,7 @@ mod tests {
     proptest! {
         /// Exactly the added packets are named, whatever comes in whichever order.
         #[test]
-        fn what_was_added_is_named(
+        fn a_delayed_ack_names_exactly_the_added_packets(
             base in any::<u32>(),
             steps in proptest::collection::vec((0u32..24, 0u8..4), 1..40),
         ) {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn seventeen_in_a_row_and_no_more() {
+    fn a_delayed_ack_holds_17_consecutive_packets() {
         let mut pending_acks = PendingAcks::NONE;
         let added = (0..30).filter(|&sequence| pending_acks.add(Time::ZERO, &header(sequence, 0)));
         assert_eq!(added.count(), usize::from(DelayedAck::MAX));

@@ -355,7 +355,7 @@ mod tests {
 
     /// NDP 3.2-f.
     #[test]
-    fn gaps_are_exact() {
+    fn pull_gaps_are_exact() {
         let gap = |spacing, length| Gaps::new(&config(spacing)).after(length).as_ps();
         assert_eq!(gap(PullSpacing::WireBytes, 9000), 7_251_200);
         assert_eq!(gap(PullSpacing::WireBytes, 1000), 851_200);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_gaps_have_the_shares_of_their_distribution() {
+    fn drawn_pull_gaps_follow_their_distribution() {
         use crate::ndp::config::PullGap;
         use rand_xoshiro::rand_core::SeedableRng;
         let step = |share, us| PullGap { share, gap: TimeDelta::from_us(us) };
@@ -416,7 +416,7 @@ mod tests {
 
     /// NDP 3.2-r.
     #[test]
-    fn a_nic_that_was_busy_long_catches_up_eight_pulls_at_most() {
+    fn after_a_busy_nic_at_most_eight_pulls_catch_up() {
         let mut table = [Links::OUTSIDE; 1];
         let mut queue = PullQueue::EMPTY;
         queue.join(&mut table, 0, 0);
@@ -431,7 +431,7 @@ mod tests {
 
     /// NDP 3.2-r.
     #[test]
-    fn the_pacer_does_not_save_up_while_nothing_is_queued() {
+    fn an_idle_pull_pacer_saves_no_credit() {
         let mut table = [Links::OUTSIDE; 1];
         let mut queue = PullQueue::EMPTY;
         queue.join(&mut table, 0, 0);
@@ -442,7 +442,7 @@ mod tests {
 
     /// NDP 3.2-g, 3.2-h.
     #[test]
-    fn higher_classes_are_served_first_and_halves_of_a_class_in_turn() {
+    fn higher_classes_are_pulled_first_and_streams_of_a_class_in_turn() {
         let mut table = [Links::OUTSIDE; 4];
         let mut queue = PullQueue::EMPTY;
         let classes = [0u8, 2, 0, 2];
@@ -464,7 +464,7 @@ mod tests {
 
     /// A turn of 9000 B is one pull for 9000 B or six for 1500 B; an unused rest is lost.
     #[test]
-    fn a_turn_of_bytes_is_as_many_pulls_as_fill_it() {
+    fn a_byte_turn_holds_as_many_pulls_as_fill_it() {
         let mut table = [Links::OUTSIDE; 3];
         let mut queue = PullQueue { turn: 9000, ..PullQueue::EMPTY };
         let (bytes, mut counts) = ([9000, 1500, 1500], [3u32, 14, 4]);
@@ -489,7 +489,7 @@ mod tests {
 
     /// After a stream that goes in the middle of its turn, the next one has a whole turn.
     #[test]
-    fn a_turn_ends_with_the_half_that_had_it() {
+    fn a_byte_turn_ends_with_its_stream() {
         let mut table = [Links::OUTSIDE; 2];
         let mut queue = PullQueue { turn: 9000, ..PullQueue::EMPTY };
         for slot in 0..2 {

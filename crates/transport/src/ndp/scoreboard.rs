@@ -259,7 +259,7 @@ impl Scoreboard {
             let trims = u16::from(score.nacks) >= score.min_nacks(penalty.min_nacks)
                 && own_nacks * answers >= ratio * nacks * own_answers
                 && (2 * own_nacks >= own_answers
-                    || is_no_chance(own_nacks, own_answers, nacks, answers));
+                    || exceeds_random_share(own_nacks, own_answers, nacks, answers));
             // NDP 3.2.3-d: outliers with regard to packet loss.
             let loses = u16::from(score.losses) >= penalty.min_losses
                 && u64::from(score.losses) * count >= ratio * losses;
@@ -341,7 +341,7 @@ impl Scoreboard {
 
 /// Returns whether NACKs lie eight standard deviations above a random share of all answers (hypergeometric
 /// distribution).
-fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
+fn exceeds_random_share(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
     let excess = u128::from((own_nacks * answers).saturating_sub(own_answers * nacks));
     let spread = u128::from(own_answers * nacks);
     let others = u128::from((answers - nacks) * (answers - own_answers));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restoration_is_counted_once() {
+    fn a_path_restoration_is_counted_once() {
         let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 10, 4, &[1, 2]);
         let restored = |board: &mut Scoreboard, us| {
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_nacks_is_removed_at_the_tenth() {
+    fn a_path_with_only_nacks_is_removed_at_the_tenth() {
         let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 9, 4, &[2]);
         assert_eq!(board.judge(at(0), &PENALTY), 0);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_fails_after_a_long_good_life_is_removed_soon() {
+    fn a_path_that_fails_after_many_acks_is_removed_soon() {
         let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 100_000, 4, &[]);
         feed(&mut board, 64, 4, &[2]);
@@ -420,7 +420,7 @@ mod tests {
 
     /// NDP 3.2.3-b.
     #[test]
-    fn a_removed_path_is_restored_and_its_removal_doubles_while_it_offends() {
+    fn a_removed_path_is_restored_and_repeated_removals_last_twice_as_long() {
         let mut board = Scoreboard::new(4, &PENALTY);
         let mut now = at(0);
         feed(&mut board, 10, 4, &[2]);
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_on_probation_that_is_never_answered_is_not_waited_for_for_ever() {
+    fn a_path_on_probation_does_not_wait_forever_for_an_answer() {
         let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 10, 4, &[2]);
         board.judge(at(0), &PENALTY);
@@ -512,7 +512,7 @@ mod tests {
 
     /// NDP 3.2.3-e.
     #[test]
-    fn a_young_path_with_half_of_its_answers_negative_is_not_removed() {
+    fn a_new_path_with_half_nacks_is_not_removed() {
         let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 9, 4, &[]);
         feed(&mut board, 10, 4, &[2]);
@@ -521,7 +521,7 @@ mod tests {
 
     /// NDP 3.2.3-e.
     #[test]
-    fn where_every_path_is_trimmed_an_outlier_needs_more() {
+    fn an_outlier_needs_more_nacks_where_every_path_is_trimmed() {
         // One answer in five is a NACK: seventeen in excess may be chance, more than half of all are not.
         for (nacks, removed) in [(30, 0), (56, 1)] {
             let mut board = Scoreboard::new(4, &PENALTY);
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_two_full_windows_share_is_found() {
+    fn a_path_shared_by_two_full_windows_is_removed() {
         // One packet in five, for ever: far from half, and no chance.
         let mut board = Scoreboard::new(16, &PENALTY);
         let mut removed = 0;

@@ -296,7 +296,7 @@ mod tests {
 
     /// NDP 3.2-l.
     #[test]
-    fn credits_are_spent_in_order_and_bursts_take_turns_with_connections() {
+    fn credits_are_spent_in_order_and_first_windows_alternate_with_other_connections() {
         let rises = [(0, 2), (1, 1), (0, 1), (2, 2), (1, 2)];
         assert_eq!(spent(Order::Fair, &rises), [0, 2, 1, 0, 2, 0, 1, 1]);
         assert_eq!(spent(Order::Arrival, &rises), [0, 0, 1, 0, 2, 2, 1, 1]);
@@ -323,14 +323,14 @@ mod tests {
 
     /// A credit of a stream that has begun keeps the place of its pull.
     #[test]
-    fn a_single_pull_waits_for_the_pulls_before_it() {
+    fn a_single_pull_waits_for_earlier_pulls() {
         let mut rises = [(0, 1); 15].to_vec();
         rises.push((1, 1));
         assert_eq!(spent(Order::Fair, &rises)[15], 1);
     }
 
     #[test]
-    fn a_half_that_is_forgotten_leaves_no_turn() {
+    fn a_forgotten_stream_leaves_no_turn_in_the_scheduler() {
         let orders = [Order::Fair, Order::Arrival, Order::RoundRobin, Order::RetransmissionsFirst];
         for order_of in orders {
             let mut scheduler = SendScheduler::new(order_of, 0);
@@ -355,7 +355,7 @@ mod tests {
 
     /// A turn of 9000 B is one packet of 9000 B or six of 1500 B; an unused rest is lost.
     #[test]
-    fn a_turn_of_bytes_is_as_many_packets_as_fill_it() {
+    fn a_byte_turn_holds_as_many_packets_as_fill_it() {
         let mut scheduler = SendScheduler::new(Order::Fair, 9000);
         let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 4, 14]);
         let bytes = [9000, 1500, 1500];
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_banked_credit_gets_its_turn_when_there_is_something_to_send() {
+    fn a_banked_credit_is_used_when_data_arrives() {
         let mut scheduler = SendScheduler::default();
         let mut queued = Queued::default();
         scheduler.update(0, &mut queued, false, (3, 0));

@@ -689,7 +689,7 @@ mod tests {
 
     /// NDP 3.2.3-a.
     #[test]
-    fn a_late_ack_of_the_first_attempt_says_nothing_of_the_path_of_the_second() {
+    fn a_late_ack_of_the_first_attempt_does_not_judge_the_path_of_the_second() {
         let config = Config { path_penalty: Some(PENALTY), ..config() };
         let list = [PathId::new(0), PathId::new(1)];
         let paths = Paths::new(&list, RngStream::seed_from_u64(1), Some(&PENALTY));
@@ -711,7 +711,7 @@ mod tests {
 
     /// If a receiver kept nothing, the window is as before it was sent. After an answer nothing changes.
     #[test]
-    fn a_first_window_that_was_not_kept_goes_again_whole() {
+    fn a_discarded_first_window_is_resent_whole() {
         let config = Config { initial_window: 4, ..config() };
         let paths = Paths::new(&[PathId::new(0)], RngStream::seed_from_u64(1), None);
         let mut sender = Sender::new(Time::ZERO, &config, None, Some(90_000), 0, 0, paths);

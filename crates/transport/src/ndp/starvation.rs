@@ -81,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn one_whole_packet_for_ten_pulls_is_no_starvation() {
+    fn one_whole_packet_per_ten_pulls_is_no_starvation() {
         assert!(doublings(10, 0).all(|doublings| doublings == 0));
         assert_eq!(doublings(10, DOUBLINGS).last(), Some(0));
     }
 
     #[test]
-    fn one_whole_packet_for_twenty_pulls_is() {
+    fn one_whole_packet_per_twenty_pulls_is_starvation() {
         assert!(doublings(20, 0).any(|doublings| doublings == 1));
         // Slower pulls bring more: the doublings alternate.
         assert!(doublings(20, 0).all(|doublings| doublings <= 1));
@@ -96,7 +96,7 @@ mod tests {
 
     /// If every pull brings a packet again, eight packets halve the time.
     #[test]
-    fn a_receiver_recovers_in_a_small_part_of_the_time() {
+    fn a_starved_receiver_recovers_faster_than_it_starves() {
         let slow = doublings(1, DOUBLINGS).take_while(|&doublings| doublings > 0).count() / 2;
         assert!((100..=150).contains(&slow), "{slow} packets");
     }

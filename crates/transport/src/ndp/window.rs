@@ -338,12 +338,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_record_is_16_bytes() {
+    fn an_ndp_window_record_is_16_bytes() {
         assert_eq!(size_of::<Record>(), 16);
     }
 
     #[test]
-    fn attempts_and_timeouts_do_not_mix() {
+    fn attempt_and_timeout_counts_are_independent() {
         let mut record = Record::new(Time::ZERO, 0, 9000, true);
         for attempt in 1..9 {
             record.next_attempt();
@@ -360,7 +360,7 @@ mod tests {
     proptest! {
         /// A map of states and a deque agree.
         #[test]
-        fn a_window_is_a_map_and_a_deque(
+        fn a_window_agrees_with_a_map_and_a_deque(
             first in prop_oneof![Just(0u32), Just(u32::MAX - 40), Just(65_530u32)],
             steps in prop::collection::vec((0u8..6, any::<u16>()), 1..300),
         ) {

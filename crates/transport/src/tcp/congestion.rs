@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_and_avoidance_adds_one_each_round_trip() {
+    fn slow_start_doubles_the_window_and_avoidance_adds_one_each_round_trip() {
         let config = Config { initial_window: 2, initial_threshold: 16, ..config() };
         let mut congestion = Congestion::new(&config);
         let mut seen = alloc::vec::Vec::new();
@@ -335,7 +335,7 @@ mod tests {
 
     /// RFC 3168 6.1.2: one answer per window of data, and none during a repair.
     #[test]
-    fn marks_are_answered_once_a_window() {
+    fn a_window_is_reduced_once_per_window_of_marks() {
         for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
             let config = Config { initial_window: 16, control, ecn: true, ..config() };
             let mut congestion = Congestion::new(&config);
@@ -365,7 +365,7 @@ mod tests {
 
     /// RFC 5681 (4): at least two segments. RFC 3168 6.1.2: a mark may leave one, and two where an ACK waits for two.
     #[test]
-    fn a_loss_leaves_two_segments_and_a_mark_as_many_as_an_ack_waits_for() {
+    fn a_loss_leaves_two_segments_and_a_mark_leaves_ack_every_segments() {
         let laws = [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }];
         for (control, ack_every) in laws.into_iter().flat_map(|law| [(law, 1), (law, 2), (law, 8)])
         {
@@ -412,7 +412,7 @@ mod tests {
 
     /// RFC 4015 3, RFC 9438 4.9: window, threshold and curve are restored.
     #[test]
-    fn an_undo_leaves_nothing_of_a_reduction() {
+    fn an_undo_reverts_a_reduction_completely() {
         let config = Config { initial_window: 50, control: Control::Cubic, ..config() };
         let grown = |is_undone: bool| {
             let mut congestion = Congestion::new(&config);
@@ -435,7 +435,7 @@ mod tests {
     /// RFC 9438 4.2: the epoch begins with a stage of congestion avoidance. Earlier time does not count: slow start
     /// after a pause, or the stage before a halving.
     #[test]
-    fn a_stage_of_congestion_avoidance_begins_its_own_epoch() {
+    fn each_stage_of_congestion_avoidance_begins_a_new_epoch() {
         let config = Config { initial_window: 100, control: Control::Cubic, ..config() };
         let at = |second: u64| Acked { now: Time::from_ps(second * 1_000_000_000_000), ..acked() };
         for end in [

@@ -113,7 +113,7 @@ mod tests {
 
     /// FastLane 3.4.1: half the window at first, less with each further try of a segment, at least 1.
     #[test]
-    fn max_sim_is_half_the_window_and_half_of_it_with_each_further_try() {
+    fn max_sim_is_half_the_window_and_halves_with_each_retry() {
         let mut table = with(20, &[10, 11, 12]);
         let mut seen = Vec::new();
         for _ in 0..6 {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_resent_as_may_be_in_the_network() {
+    fn at_most_max_sim_segments_are_resent_at_a_time() {
         let mut table = with(4, &[13, 10, 12]);
         let left: Vec<u32> = table.lost.iter().map(|lost| lost.sequence).collect();
         assert_eq!(left, [10, 12, 13]);

@@ -123,12 +123,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_16_bytes() {
+    fn a_tcp_segment_record_is_16_bytes() {
         assert_eq!(size_of::<Record>(), 16);
     }
 
     #[test]
-    fn records_keep_their_place_while_the_ring_grows() {
+    fn segment_records_keep_their_order_while_the_ring_grows() {
         let mut ring =
             Outstanding { first: u32::MAX - 5, next: u32::MAX - 5, ..Outstanding::new() };
         for data in 0..3 {

@@ -545,7 +545,7 @@ mod tests {
 
     /// RFC 8257 3.2: an ACK of two segments never mixes marked and unmarked ones, and no ACK is repeated.
     #[test]
-    fn what_came_before_a_change_of_marks_is_answered_with_its_own() {
+    fn no_ack_covers_marked_and_unmarked_segments() {
         let seen = |marks: &[bool]| {
             let control = Control::Dctcp { gain_shift: 4 };
             let mut lone = Lone::new(Config { control, ecn: true, ack_every: 2, ..config() });
@@ -565,7 +565,7 @@ mod tests {
     /// HULL 4.1: segments handed over together have one ACK, at the last one. A lone segment waits for another as
     /// usual; what needs an ACK at once gets it then.
     #[test]
-    fn segments_that_are_handed_over_together_have_one_ack() {
+    fn coalesced_segments_are_acknowledged_together() {
         let mut lone = Lone::new(Config { ack_every: 2, ..config() });
         let mut acks = |sequence, is_joined| {
             let marks = if is_joined { Packet::MARK_DELAYED_ACK } else { 0 };
@@ -589,7 +589,7 @@ mod tests {
     /// RFC 2018 4: a block is a run of neighbours. The newest segment's block is always included, the most recent
     /// others follow, and no block lies before the number.
     #[test]
-    fn blocks_are_runs_and_the_newest_are_told() {
+    fn sack_blocks_are_contiguous_and_the_newest_come_first() {
         let mut lone = Lone::new(Config { sack: true, ..config() });
         let mut said = |sequence| {
             let ack = lone.answers(sequence, false)[0];

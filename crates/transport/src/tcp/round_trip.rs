@@ -101,7 +101,7 @@ mod tests {
 
     /// RFC 6298 (2.3), Linux `tcp_rtt_estimator`: on a steady path the min of 4 RTTVAR applies.
     #[test]
-    fn on_a_steady_path_the_variance_has_a_minimum() {
+    fn the_variance_has_a_minimum_on_a_steady_path() {
         let (us, ms) = (TimeDelta::from_us, TimeDelta::from_ms);
         let timeout = |round: TimeDelta, config: Config| {
             let mut round_trip = RoundTrip::new(&config);

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_says_blocks_echoes_and_what_came_twice() {
+    fn an_ack_carries_sack_blocks_echoes_and_duplicates() {
         let config = super::super::tests::config();
         let said = |extra| ack(&config, extra, 100).expect("an ACK");
         assert_eq!(said(Extra::Echo(7)).echo, Some(7));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn subflows_keep_out_of_the_other_flags() {
+    fn subflow_numbers_do_not_overlap_other_flags() {
         let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(2);
         for number in 0..MAX {
             let named = of_subflow(flags, number);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_came_twice_lies_before_or_behind_the_number() {
+    fn a_dsack_block_lies_before_or_after_the_ack_number() {
         for sequence in [95, 105] {
             let twice = Extra::Twice(sequence, blocks(&[(102, 200)]));
             assert_eq!(through(twice, 100), twice);
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn short_numbers_and_times_are_known_near_the_whole_ones(
+        fn short_numbers_and_times_expand_near_the_full_ones(
             near: u32,
             distance in -32_768i32..32_768,
             sent in 0u64..1 << 50,
@@ -310,7 +310,7 @@ mod tests {
 
         /// Every block is one that the receiver has, and the newest block is whole.
         #[test]
-        fn nothing_is_said_that_is_not_so(
+        fn encoded_sack_blocks_are_true(
             number: u32,
             steps in prop::collection::vec((1u32..400, 1u32..400), 0..4),
             newest: prop::sample::Index,
@@ -336,12 +336,12 @@ mod tests {
         }
 
         #[test]
-        fn every_word_is_read(marks: u8, number: u32, word: u32) {
+        fn every_extra_word_decodes(marks: u8, number: u32, word: u32) {
             Extra::decode(marks, number, word);
         }
 
         #[test]
-        fn numbers_are_read_as_they_were_written(number: u32, word: u32) {
+        fn encoded_numbers_decode_to_themselves(number: u32, word: u32) {
             prop_assert_eq!(through(Extra::Echo(word), number), Extra::Echo(word));
             prop_assert_eq!(through(Extra::Connection(word), number), Extra::Connection(word));
             prop_assert_eq!(through(Extra::Beyond(word), number), Extra::Beyond(word));

@@ -6,7 +6,7 @@ use trimline_transport::Endpoint as _;
 use trimline_transport::RngStream;
 use trimline_transport::dcqcn::{ACK_REQUEST, Config, Event};
 
-use crate::link::{Fate, Pair, config, us};
+use crate::link::{LinkAction, Pair, config, us};
 
 /// Checks that everything arrived once and in order, and that both ends know.
 fn is_over(pair: &Pair, packets: u32) {
@@ -17,17 +17,17 @@ fn is_over(pair: &Pair, packets: u32) {
 }
 
 #[test]
-fn whichever_packet_is_lost_the_flow_goes_back_to_it_once() {
+fn a_lost_packet_causes_one_go_back_n() {
     for ack_every in [1, 4] {
         for lost in 0..20 {
             let mut pair = Pair::new(&Config { ack_every, ..config() });
             let mut is_lost = false;
-            pair.fate = Box::new(move |_, packet| {
+            pair.action = Box::new(move |_, packet| {
                 let is_it = packet.header.kind == Kind::Data && packet.header.sequence == lost;
                 if is_it && !std::mem::replace(&mut is_lost, true) {
-                    Fate::Drop
+                    LinkAction::Drop
                 } else {
-                    Fate::Pass
+                    LinkAction::Pass
                 }
             });
             pair.open(0, Some(20));
@@ -48,16 +48,16 @@ fn whichever_packet_is_lost_the_flow_goes_back_to_it_once() {
 }
 
 #[test]
-fn whichever_answer_is_lost_the_flow_ends() {
+fn a_flow_ends_if_any_answer_is_lost() {
     for lost in 0..10 {
         let mut pair = Pair::new(&config());
         let mut answers = 0;
-        pair.fate = Box::new(move |_, packet| {
+        pair.action = Box::new(move |_, packet| {
             if packet.header.kind == Kind::Data {
-                return Fate::Pass;
+                return LinkAction::Pass;
             }
             answers += 1;
-            if answers == lost + 1 { Fate::Drop } else { Fate::Pass }
+            if answers == lost + 1 { LinkAction::Drop } else { LinkAction::Pass }
         });
         pair.open(0, Some(10));
         pair.run(us(10_000));
@@ -68,15 +68,15 @@ fn whichever_answer_is_lost_the_flow_ends() {
 }
 
 #[test]
-fn flows_end_where_one_packet_of_twenty_is_lost_in_either_direction() {
+fn flows_end_with_5_percent_loss_in_either_direction() {
     for seed in 0..20 {
         let config = Config { ack_every: 1 + (seed % 3) as u8, ..config() };
         let mut pair = Pair::new(&config);
         let mut dice = RngStream::seed_from_u64(seed);
-        pair.fate = Box::new(move |_, _| match dice.next_u64() % 20 {
-            0 => Fate::Drop,
-            1 => Fate::Mark,
-            _ => Fate::Pass,
+        pair.action = Box::new(move |_, _| match dice.next_u64() % 20 {
+            0 => LinkAction::Drop,
+            1 => LinkAction::Mark,
+            _ => LinkAction::Pass,
         });
         pair.open(0, Some(300));
         pair.run(us(3_000_000));
@@ -88,9 +88,9 @@ fn flows_end_where_one_packet_of_twenty_is_lost_in_either_direction() {
 }
 
 #[test]
-fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
+fn timeouts_double_up_to_64_times_until_an_ack() {
     let mut pair = Pair::new(&config());
-    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.action = Box::new(|_, _| LinkAction::Drop);
     pair.open(0, Some(1));
     pair.run(us(400_000));
     let sent = pair.sent(0, |_| true);
@@ -104,21 +104,21 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
         assert!((min..min + min / 4).contains(gap), "{gaps:?}");
     }
     assert!(gaps[6] != gaps[7] && gaps[7] != gaps[8], "{gaps:?}");
-    pair.fate = Box::new(|_, _| Fate::Pass);
+    pair.action = Box::new(|_, _| LinkAction::Pass);
     pair.run(us(500_000));
     is_over(&pair, 1);
 }
 
 /// Bursts are reordered into a queue with room for one packet, which takes a few packets of each, in any order.
 #[test]
-fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
+fn a_flow_with_reordered_and_mostly_lost_bursts_ends() {
     for seed in 0..20 {
         let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
         let mut dice = RngStream::seed_from_u64(seed);
         pair.gap = us(50) - Time::ZERO;
-        pair.fate = Box::new(move |_, packet| match packet.header.kind {
-            Kind::Data => Fate::Late(us(dice.next_u64() % 200) - Time::ZERO),
-            _ => Fate::Pass,
+        pair.action = Box::new(move |_, packet| match packet.header.kind {
+            Kind::Data => LinkAction::Late(us(dice.next_u64() % 200) - Time::ZERO),
+            _ => LinkAction::Pass,
         });
         pair.open(0, Some(60));
         pair.run(us(400_000));
@@ -128,9 +128,9 @@ fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
 
 /// After three timeouts in a row a sender sends one packet, and one more per arrival.
 #[test]
-fn after_three_time_outs_a_sender_is_careful() {
+fn after_three_timeouts_a_sender_sends_one_packet_per_arrival() {
     let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
-    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.action = Box::new(|_, _| LinkAction::Drop);
     pair.open(0, Some(40));
     pair.run(us(14_500));
     let sent = pair.sent(0, |_| true);
@@ -138,7 +138,7 @@ fn after_three_time_outs_a_sender_is_careful() {
     let bursts = [0, 1000, 3000, 7000]
         .map(|at| sent.iter().filter(|&&sent| (us(at)..us(at + 900)).contains(&sent)).count());
     assert_eq!(bursts, [40, 40, 40, 1]);
-    pair.fate = Box::new(|_, _| Fate::Pass);
+    pair.action = Box::new(|_, _| LinkAction::Pass);
     pair.run(us(20_000));
     is_over(&pair, 40);
     let asked: Vec<u32> = pair.hosts[0].sent[121..]
@@ -158,9 +158,9 @@ fn after_three_time_outs_a_sender_is_careful() {
 
 /// Two flows time out together, and the first of two simultaneous packets is lost.
 #[test]
-fn two_flows_that_always_meet_do_not_meet_for_ever() {
+fn two_flows_that_collide_at_timeouts_separate() {
     let mut pair = Pair::new(&config());
-    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.action = Box::new(|_, _| LinkAction::Drop);
     pair.open(0, Some(1));
     pair.open(1, Some(1));
     pair.run(us(400_000));
@@ -176,7 +176,7 @@ fn near(one: Time, other: Time) -> bool {
 }
 
 #[test]
-fn an_ack_answers_so_many_packets_and_the_last_one() {
+fn every_nth_packet_and_the_last_request_an_ack() {
     let mut pair = Pair::new(&Config { ack_every: 4, ..config() });
     pair.open(0, Some(10));
     pair.run(us(1000));
@@ -194,11 +194,9 @@ fn an_ack_answers_so_many_packets_and_the_last_one() {
 fn a_slow_flow_with_few_acks_does_not_time_out() {
     let config = Config { ack_every: 200, increase_timer: us(1_000_000) - Time::ZERO, ..config() };
     let mut pair = Pair::new(&config);
-    pair.fate = Box::new(
-        |_, packet| {
-            if packet.header.kind == Kind::Data { Fate::Mark } else { Fate::Pass }
-        },
-    );
+    pair.action = Box::new(|_, packet| {
+        if packet.header.kind == Kind::Data { LinkAction::Mark } else { LinkAction::Pass }
+    });
     pair.open(0, None);
     pair.run(us(100_000));
     let seen = pair.hosts[0].endpoint.sender_statistics(0);
@@ -206,7 +204,7 @@ fn a_slow_flow_with_few_acks_does_not_time_out() {
 }
 
 #[test]
-fn a_window_holds_back_what_is_not_acknowledged() {
+fn a_window_limits_unacknowledged_data() {
     let window = Some(ByteCount::new(1436 * 4 + 1));
     let mut pair = Pair::new(&Config { window, ack_every: 200, ..config() });
     pair.open(0, Some(12));
@@ -221,17 +219,17 @@ fn a_window_holds_back_what_is_not_acknowledged() {
 }
 
 #[test]
-fn messages_follow_each_other_and_each_is_told_of() {
+fn messages_of_a_connection_arrive_in_order_with_an_event_each() {
     let mut pair = Pair::new(&config());
     let lost = [1, 4];
     let mut seen = Vec::new();
-    pair.fate = Box::new(move |_, packet| {
+    pair.action = Box::new(move |_, packet| {
         let sequence = packet.header.sequence;
         let is_new = packet.header.kind == Kind::Data && !seen.contains(&sequence);
         if is_new {
             seen.push(sequence);
         }
-        if is_new && lost.contains(&sequence) { Fate::Drop } else { Fate::Pass }
+        if is_new && lost.contains(&sequence) { LinkAction::Drop } else { LinkAction::Pass }
     });
     pair.open_bytes(0, Some(2000));
     for length in [100, 0, 4000] {

@@ -3,7 +3,7 @@
 use trimline_packet::{Kind, Packet, Time, TimeDelta};
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, MARK_CNP};
 
-use crate::link::{Fate, Pair, config, us};
+use crate::link::{LinkAction, Pair, config, us};
 
 fn is_cnp(packet: &Packet) -> bool {
     packet.marks & MARK_CNP != 0
@@ -12,9 +12,9 @@ fn is_cnp(packet: &Packet) -> bool {
 /// Runs an endless flow whose data packets from `from` to `to`, in us, are marked.
 fn marked(config: &Config, from: u64, to: u64, until: u64) -> Pair {
     let mut pair = Pair::new(config);
-    pair.fate = Box::new(move |now, packet| {
+    pair.action = Box::new(move |now, packet| {
         let is_data = packet.header.kind == Kind::Data;
-        if is_data && now >= us(from) && now < us(to) { Fate::Mark } else { Fate::Pass }
+        if is_data && now >= us(from) && now < us(to) { LinkAction::Mark } else { LinkAction::Pass }
     });
     pair.open(0, None);
     pair.run(us(until));
@@ -22,7 +22,7 @@ fn marked(config: &Config, from: u64, to: u64, until: u64) -> Pair {
 }
 
 #[test]
-fn a_flow_is_told_of_marks_each_50_us_and_no_sooner() {
+fn a_flow_gets_at_most_one_cnp_per_50_us() {
     let pair = marked(&config(), 100, 1000, 2000);
     let notified = pair.sent(1, is_cnp);
     let gaps: Vec<TimeDelta> = notified.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -39,7 +39,7 @@ fn a_flow_is_told_of_marks_each_50_us_and_no_sooner() {
 }
 
 #[test]
-fn a_packet_without_a_mark_is_not_told_of() {
+fn an_unmarked_packet_causes_no_cnp() {
     let pair = marked(&config(), 0, 0, 1000);
     assert_eq!(pair.sent(1, is_cnp), []);
     assert_eq!(pair.hosts[0].endpoint.rate(0, us(1000)).as_bps(), 10_000_000_000);
@@ -48,7 +48,7 @@ fn a_packet_without_a_mark_is_not_told_of() {
 
 /// A trace's view of a flow that gets one CNP.
 #[test]
-fn rate_and_alpha_can_be_looked_at_and_looking_changes_nothing() {
+fn reading_rate_and_alpha_changes_nothing() {
     let pair = marked(&config(), 100, 101, 3000);
     let notified = pair.sent(1, is_cnp);
     assert_eq!(notified.len(), 1);

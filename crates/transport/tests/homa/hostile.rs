@@ -30,7 +30,7 @@ fn an_endless_message_is_granted_no_more_than_a_window() {
 }
 
 #[test]
-fn resends_of_nothing_and_of_what_there_is_not_send_nothing() {
+fn resends_of_empty_and_absent_ranges_send_nothing() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(2500));
     lone.all();
@@ -43,7 +43,7 @@ fn resends_of_nothing_and_of_what_there_is_not_send_nothing() {
 }
 
 #[test]
-fn messages_that_are_not_known_are_not_answered() {
+fn packets_of_unknown_messages_are_not_answered() {
     let mut lone = Lone::listening(config());
     for packet in [grant(5, 9, 0), resend(5, 0, 3, 0), ack(5, 1), busy(5, 0)] {
         lone.receive(&packet);
@@ -52,7 +52,7 @@ fn messages_that_are_not_known_are_not_answered() {
 }
 
 #[test]
-fn an_end_before_what_has_arrived_is_a_lie() {
+fn an_end_before_received_packets_is_ignored() {
     let mut lone = Lone::listening(config());
     for sequence in [0, 1, 2, 5] {
         lone.receive(&data(1, sequence, u16::MAX));
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_packet_makes_a_host_panic_or_send_what_no_message_has(seed in any::<u64>()) {
+    fn no_packet_makes_a_host_panic_or_send_data_outside_messages(seed in any::<u64>()) {
         let mut dice = RngStream::seed_from_u64(seed);
         let config = Config { boost_bytes: 3000, ..config() };
         let mut lone = Lone::listening(config);

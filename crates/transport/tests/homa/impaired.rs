@@ -59,7 +59,7 @@ proptest! {
 
 /// Without loss there is no RESEND either.
 #[test]
-fn nothing_is_sent_twice_where_nothing_is_lost() {
+fn without_losses_no_packet_is_sent_twice() {
     for ending in [Ending::Acknowledged, Ending::Silent(TimeDelta::from_us(200))] {
         let config = Config {
             ending,

@@ -13,7 +13,7 @@ fn begin(lone: &mut Lone, peer: u32, packets: u16) {
 }
 
 #[test]
-fn a_message_is_granted_while_less_than_a_round_trip_is_on_its_way() {
+fn a_message_is_granted_while_less_than_rtt_bytes_are_in_flight() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 20);
     // Three packets are unscheduled: 3300 B. The first is here.
@@ -30,7 +30,7 @@ fn a_message_is_granted_while_less_than_a_round_trip_is_on_its_way() {
 }
 
 #[test]
-fn a_grant_says_what_may_go_and_how_urgently() {
+fn a_grant_carries_an_offset_and_a_priority() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 20);
     let grant = lone.next().expect("a GRANT");
@@ -41,7 +41,7 @@ fn a_grant_says_what_may_go_and_how_urgently() {
 }
 
 #[test]
-fn messages_without_more_to_ask_for_are_not_granted() {
+fn fully_unscheduled_messages_get_no_grant() {
     for packets in 1..=3 {
         let mut lone = Lone::listening(config());
         begin(&mut lone, 1, packets);
@@ -56,7 +56,7 @@ fn messages_without_more_to_ask_for_are_not_granted() {
 }
 
 #[test]
-fn the_shortest_messages_are_granted_and_fewer_use_the_lowest_priorities() {
+fn the_shortest_messages_are_granted_with_the_lowest_sufficient_priorities() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 50);
     assert_eq!(lone.grants(1), [(0, 1, 4, 0)]);
@@ -81,7 +81,7 @@ fn the_shortest_messages_are_granted_and_fewer_use_the_lowest_priorities() {
 }
 
 #[test]
-fn what_is_left_to_grant_decides_and_not_the_length() {
+fn the_ungranted_rest_decides_which_message_is_granted() {
     let mut lone = Lone::listening(Config { overcommitment: 1, ..config() });
     begin(&mut lone, 1, 12);
     lone.grants(1);
@@ -122,7 +122,7 @@ fn a_higher_class_is_granted_first() {
 }
 
 #[test]
-fn the_end_of_a_message_is_as_urgent_as_a_short_one() {
+fn the_end_of_a_message_has_the_priority_of_a_short_message() {
     let mut lone = Lone::listening(Config { boost_bytes: 3000, ..config() });
     begin(&mut lone, 1, 8);
     let mut priorities = Vec::new();
@@ -135,7 +135,7 @@ fn the_end_of_a_message_is_as_urgent_as_a_short_one() {
 }
 
 #[test]
-fn what_does_not_come_is_asked_for_again_and_waited_for_twice_as_long() {
+fn missing_data_is_requested_again_with_doubling_intervals() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 1, 20);
     lone.grants(1);
@@ -163,7 +163,7 @@ fn what_does_not_come_is_asked_for_again_and_waited_for_twice_as_long() {
 }
 
 #[test]
-fn a_message_whose_sender_is_silent_leaves_its_place_to_another() {
+fn a_message_with_a_silent_sender_yields_its_grants_to_another() {
     let mut lone = Lone::listening(Config { overcommitment: 1, ..config() });
     begin(&mut lone, 1, 20);
     lone.grants(1);
@@ -179,7 +179,7 @@ fn a_message_whose_sender_is_silent_leaves_its_place_to_another() {
 }
 
 #[test]
-fn busy_puts_the_next_resend_off() {
+fn a_busy_packet_postpones_the_next_resend() {
     let mut lone = Lone::listening(config());
     begin(&mut lone, 9, 3);
     lone.at(100).expire();
@@ -193,7 +193,7 @@ fn busy_puts_the_next_resend_off() {
 }
 
 #[test]
-fn a_message_that_waits_for_its_turn_misses_nothing() {
+fn an_ungranted_message_causes_no_resend() {
     let mut lone = Lone::listening(Config { overcommitment: 1, ..config() });
     begin(&mut lone, 1, 10);
     begin(&mut lone, 2, 20);
@@ -213,7 +213,7 @@ fn a_message_that_waits_for_its_turn_misses_nothing() {
 }
 
 #[test]
-fn a_message_is_delivered_once_and_acknowledged_as_often_as_it_comes() {
+fn a_message_is_delivered_once_and_acknowledged_at_every_arrival() {
     let mut lone = Lone::listening(config());
     for sequence in [2, 0] {
         let accepted = Disposition::Accept { slot: 0, sequence };
@@ -232,7 +232,7 @@ fn a_message_is_delivered_once_and_acknowledged_as_often_as_it_comes() {
 }
 
 #[test]
-fn without_acks_nothing_is_said_at_the_end() {
+fn without_acks_a_complete_message_is_not_answered() {
     let ending = Ending::Silent(us(50).saturating_since(us(0)));
     let mut lone = Lone::listening(Config { ending, ..config() });
     lone.receive(&data(1, 0, 1));
@@ -242,7 +242,7 @@ fn without_acks_nothing_is_said_at_the_end() {
 }
 
 #[test]
-fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
+fn a_complete_message_ignores_packets_and_frees_its_memory() {
     let ending = Ending::Silent(us(50).saturating_since(us(0)));
     let mut lone = Lone::listening(Config { ending, aeolus: true, ..config() });
     lone.receive(&data(9, 0, 2));
@@ -267,7 +267,7 @@ fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
 }
 
 #[test]
-fn who_asks_is_answered() {
+fn a_sender_that_asks_gets_a_resend_or_an_ack() {
     // Only the repeated packet has arrived: the others are asked for at once.
     let mut lone = Lone::listening(config());
     lone.receive(&asking(1, 20));
@@ -287,7 +287,7 @@ fn who_asks_is_answered() {
 }
 
 #[test]
-fn who_does_not_listen_or_has_forgotten_accepts_nothing() {
+fn a_host_that_does_not_listen_accepts_no_message() {
     let mut deaf = Lone::new(config());
     assert_eq!(deaf.receive(&data(1, 0, 1)), Disposition::Discard);
     let mut lone = Lone::listening(config());
@@ -298,7 +298,7 @@ fn who_does_not_listen_or_has_forgotten_accepts_nothing() {
 }
 
 #[test]
-fn a_message_of_many_packets_ends_with_its_last() {
+fn a_message_of_many_packets_ends_with_its_last_packet() {
     let mut lone = Lone::listening(config());
     lone.receive(&data(1, 0, u16::MAX));
     lone.grants(1);
@@ -318,7 +318,7 @@ fn a_message_of_many_packets_ends_with_its_last() {
 }
 
 #[test]
-fn packets_take_all_paths() {
+fn packets_use_all_paths() {
     let mut lone = Lone::listening(config());
     lone.table.paths = 4;
     let mut paths = Vec::new();

@@ -8,7 +8,7 @@ use trimline_transport::{Allowed, Endpoint as _};
 use crate::lone::{Lone, ack, config, grant, resend, us};
 
 #[test]
-fn the_unscheduled_bytes_go_unasked_and_say_how_long_the_message_is() {
+fn unscheduled_packets_carry_the_message_length() {
     for (bytes, packets, unasked) in [
         (0, 1, 1),
         (1, 1, 1),
@@ -39,7 +39,7 @@ fn the_unscheduled_bytes_go_unasked_and_say_how_long_the_message_is() {
 }
 
 #[test]
-fn unscheduled_bytes_that_are_no_whole_packets_end_with_a_short_one() {
+fn unscheduled_bytes_end_with_a_short_packet() {
     let mut lone = Lone::new(Config { unscheduled_bytes: 2400, ..config() });
     lone.open(1, Some(5000));
     let lengths = |lone: &mut Lone| -> Vec<u16> {
@@ -54,7 +54,7 @@ fn unscheduled_bytes_that_are_no_whole_packets_end_with_a_short_one() {
 }
 
 #[test]
-fn a_packet_is_as_urgent_as_little_is_left() {
+fn the_priority_of_a_packet_rises_as_the_rest_shrinks() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(2100));
     assert_eq!(lone.data(), [(1, 0, 5), (1, 1, 6), (1, 2, 7)]);
@@ -65,7 +65,7 @@ fn a_packet_is_as_urgent_as_little_is_left() {
 }
 
 #[test]
-fn what_is_granted_goes_with_the_priority_of_its_grant() {
+fn granted_data_has_the_priority_of_its_grant() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9500));
     lone.all();
@@ -84,7 +84,7 @@ fn what_is_granted_goes_with_the_priority_of_its_grant() {
 }
 
 #[test]
-fn what_goes_unasked_for_the_first_time_is_marked() {
+fn first_time_unscheduled_data_is_marked() {
     let marks = |packets: &[Packet]| -> Vec<(u32, bool)> {
         packets
             .iter()
@@ -124,7 +124,7 @@ fn the_message_with_the_fewest_bytes_left_goes_first() {
 }
 
 #[test]
-fn messages_without_an_end_take_turns_behind_all_others() {
+fn endless_messages_alternate_after_all_others() {
     let mut lone = Lone::new(Config { unscheduled_bytes: 1000, ..config() });
     for connection in 1..3 {
         lone.open(connection, None);
@@ -139,7 +139,7 @@ fn messages_without_an_end_take_turns_behind_all_others() {
 }
 
 #[test]
-fn a_link_may_pause_some_priorities() {
+fn a_paused_priority_does_not_block_others() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(400));
     lone.open(2, Some(30_000));
@@ -152,7 +152,7 @@ fn a_link_may_pause_some_priorities() {
 }
 
 #[test]
-fn what_is_missing_is_sent_again_first() {
+fn requested_retransmissions_go_first() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9500));
     lone.all();
@@ -169,7 +169,7 @@ fn what_is_missing_is_sent_again_first() {
 }
 
 #[test]
-fn a_sender_that_serves_others_says_busy() {
+fn a_sender_that_serves_other_messages_answers_busy() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9000));
     lone.all();
@@ -201,7 +201,7 @@ fn asked(lone: &mut Lone, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_sender_that_hears_nothing_sends_its_first_packet_again() {
+fn a_sender_without_answers_resends_its_first_packet() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9500));
     lone.all();
@@ -216,7 +216,7 @@ fn a_sender_that_hears_nothing_sends_its_first_packet_again() {
 }
 
 #[test]
-fn what_waits_for_the_nic_is_not_asked_for() {
+fn packets_that_wait_for_the_nic_are_not_resent() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(2500));
     lone.at(300).expire();
@@ -225,7 +225,7 @@ fn what_waits_for_the_nic_is_not_asked_for() {
 }
 
 #[test]
-fn a_random_wait_spreads_what_began_together() {
+fn a_random_backoff_spreads_simultaneous_retries() {
     let config = Config { backoff: TimeDelta::from_us(200), ..config() };
     let mut waits = Vec::new();
     for connection in 0..40 {
@@ -264,7 +264,7 @@ fn the_ack_of_all_packets_ends_a_message_once() {
 }
 
 #[test]
-fn without_acks_a_message_ends_when_nobody_has_asked_for_anything() {
+fn without_acks_a_message_ends_after_a_time_without_requests() {
     let ending = Ending::Silent(TimeDelta::from_us(50));
     let mut lone = Lone::new(Config { ending, ..config() });
     lone.open(1, Some(2500));

@@ -10,7 +10,7 @@ fn aeolus() -> Config {
 }
 
 #[test]
-fn a_probe_goes_behind_what_goes_unasked() {
+fn a_probe_follows_the_unscheduled_packets() {
     for (bytes, last) in [(500, 0), (2100, 2), (50_000, 2)] {
         let mut lone = Lone::new(aeolus());
         lone.open(1, Some(bytes));
@@ -32,7 +32,7 @@ fn a_probe_goes_behind_what_goes_unasked() {
 }
 
 #[test]
-fn a_message_whose_probe_is_to_go_has_not_ended_by_silence() {
+fn a_message_with_a_queued_probe_has_not_ended() {
     let linger = trimline_packet::TimeDelta::from_us(50);
     let mut lone = Lone::new(Config { ending: Ending::Silent(linger), ..aeolus() });
     lone.open(1, Some(900));
@@ -45,7 +45,7 @@ fn a_message_whose_probe_is_to_go_has_not_ended_by_silence() {
 
 /// Lost packets are granted before packets that were never sent.
 #[test]
-fn what_was_lost_is_granted_first() {
+fn lost_data_is_granted_first() {
     let mut lone = Lone::listening(aeolus());
     lone.receive(&data_from(7, 7, 1, 9));
     // Three packets are unscheduled, 3300 B; one is here, and a GRANT fills the round trip.
@@ -67,7 +67,7 @@ fn what_was_lost_is_granted_first() {
 }
 
 #[test]
-fn a_probe_alone_makes_a_message_known() {
+fn a_probe_alone_announces_a_message() {
     let mut lone = Lone::listening(aeolus());
     lone.receive(&probe(7, 0, 1));
     assert_eq!(lone.said(Kind::Nack), [(7, 0, 1 << 16)]);
@@ -84,7 +84,7 @@ fn a_probe_alone_makes_a_message_known() {
 
 /// A packet behind the probe was on its way, and is not asked for.
 #[test]
-fn what_comes_late_is_not_lost() {
+fn reordered_data_is_not_lost() {
     let mut lone = Lone::listening(aeolus());
     lone.receive(&probe(7, 2, 3));
     lone.receive(&data_from(7, 7, 0, 3));
@@ -97,7 +97,7 @@ fn what_comes_late_is_not_lost() {
 }
 
 #[test]
-fn what_was_lost_goes_as_what_is_granted() {
+fn lost_data_is_resent_with_the_priority_of_its_grant() {
     let mut lone = Lone::new(aeolus());
     lone.open(1, Some(2500));
     lone.all();

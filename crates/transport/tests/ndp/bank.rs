@@ -22,7 +22,7 @@ fn overtaken(config: Config) -> Lone {
 }
 
 #[test]
-fn a_pull_that_overtakes_its_nack_is_kept_for_it() {
+fn a_pull_that_overtakes_its_nack_is_banked_for_it() {
     let mut lone = overtaken(window(1));
     assert_eq!(lone.data(), [0], "the credit waited for the NACK");
     lone.receive(&ack(0));
@@ -30,7 +30,7 @@ fn a_pull_that_overtakes_its_nack_is_kept_for_it() {
 }
 
 #[test]
-fn without_a_bank_a_pull_that_overtakes_its_nack_is_lost_and_the_flow_stalls_for_ever() {
+fn without_a_bank_a_pull_that_overtakes_its_nack_is_lost_and_the_flow_stalls() {
     let mut lone = overtaken(window(1).without_credit_bank());
     assert_eq!(lone.data(), []);
     lone.pass(Time::ZERO + TimeDelta::from_ms(1_000_000));
@@ -41,7 +41,7 @@ fn without_a_bank_a_pull_that_overtakes_its_nack_is_lost_and_the_flow_stalls_for
 
 /// Only credits without a packet are lost: in order the same answers end the flow.
 #[test]
-fn without_a_bank_a_pull_behind_its_nack_is_obeyed() {
+fn without_a_bank_a_pull_after_its_nack_is_obeyed() {
     let mut lone = Lone::sender(window(1).without_credit_bank(), Some(2));
     assert_eq!(lone.data(), [0]);
     lone.receive(&nack(0));

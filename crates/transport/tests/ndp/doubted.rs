@@ -46,7 +46,7 @@ fn draws(lone: &mut Lone, header: &Packet) -> (usize, u32) {
 
 /// Answered headers belong to a receive stream: a send stream that reuses its flow id has none.
 #[test]
-fn a_slot_in_which_headers_were_answered_may_send() {
+fn a_reused_slot_of_a_receive_stream_may_send() {
     let mut lone = receiver(0);
     assert_eq!(draws(&mut lone, &header(4, 0, 0)), (1, 1));
     let slot = lone.slot(receiving(1));
@@ -70,7 +70,7 @@ fn a_header_earns_one_answer_for_each_attempt() {
 }
 
 #[test]
-fn no_more_pulls_wait_for_headers_than_packets_may_be_missing() {
+fn headers_queue_no_more_pulls_than_packets_can_be_missing() {
     let mut lone = receiver(0);
     for n in 0..1000u32 {
         lone.receive(&header(3 + n % 8, (n / 8) as u8, 0));
@@ -79,7 +79,7 @@ fn no_more_pulls_wait_for_headers_than_packets_may_be_missing() {
 }
 
 #[test]
-fn headers_lie_less_than_two_windows_behind_the_newest_whole_packet() {
+fn headers_two_windows_beyond_the_newest_whole_packet_are_ignored() {
     let mut lone = receiver(0);
     assert_eq!(
         [10, 11, 10_000].map(|sequence| draws(&mut lone, &header(sequence, 0, 0)).0),
@@ -91,7 +91,7 @@ fn headers_lie_less_than_two_windows_behind_the_newest_whole_packet() {
 }
 
 #[test]
-fn a_header_names_no_last_packet() {
+fn a_header_does_not_set_the_last_packet() {
     let mut lone = receiver(0);
     // Two pulls wait. A LAST would leave one, for the one missing packet.
     assert_eq!(draws(&mut lone, &header(3, 0, Flags::LAST)), (1, 1));
@@ -107,7 +107,7 @@ fn a_header_names_no_last_packet() {
 
 /// All first packets of the next message may be trimmed.
 #[test]
-fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while() {
+fn a_header_beyond_the_last_packet_is_pulled_with_limited_repetitions() {
     let mut lone = receiver(Flags::LAST);
     assert_eq!([3, 5].map(|sequence| draws(&mut lone, &header(sequence, 0, 0))), [(1, 1); 2]);
     // Packet 3 comes whole, packet 5 never does.
@@ -127,7 +127,7 @@ fn a_header_behind_the_last_packet_is_pulled_and_the_pull_repeated_for_a_while()
 }
 
 #[test]
-fn a_header_says_nothing_of_its_class() {
+fn a_header_does_not_set_the_class() {
     let mut lone = receiver(0);
     lone.receive(&data(2, 0, SYN | 1 << 6));
     lone.receive(&header(3, 0, 3 << 6));

@@ -72,7 +72,7 @@ proptest! {
 
     /// No panic, no runaway timer, and input bounds output.
     #[test]
-    fn any_packets_in_any_order(steps in prop::collection::vec(step(), 1..400)) {
+    fn any_packets_in_any_order_are_survived(steps in prop::collection::vec(step(), 1..400)) {
         let penalty = PathPenalty {
             min_nacks: 3,
             min_losses: 2,
@@ -140,7 +140,7 @@ fn a_counter_that_jumps_is_ignored() {
 }
 
 #[test]
-fn a_packet_beyond_any_window_is_not_kept_nor_answered() {
+fn a_packet_beyond_any_window_is_discarded() {
     let mut lone = Lone::new(config());
     lone.receive(&data(1, 0, Flags::SYN));
     lone.all();

@@ -6,7 +6,7 @@ use trimline_packet::{ByteCount, Kind, TimeDelta};
 use trimline_transport::ndp::{Config, Event};
 use trimline_transport::{Key, RngStream, flow};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 /// Messages: bytes, and the microseconds before each.
 fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn message_after_message_arrives_and_is_told_of_once(
+    fn every_ndp_message_is_delivered_and_reported_once(
         seed: u64,
         loss in prop_oneof![Just(0u64), Just(10), Just(60)],
         trims in prop_oneof![Just(0u64), Just(200)],
@@ -68,12 +68,12 @@ proptest! {
         network.idle_calls = 100;
         let mut dice = RngStream::seed_from_u64(seed);
         network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
-            die if die < loss => Fate::Drop,
-            die if die < loss * 3 / 2 => Fate::Twice,
-            die if die < loss * 2 => Fate::Hold(TimeDelta::from_us(dice.next_u64() % 300)),
-            die if die < 200 + trims => Fate::Trim,
-            die if die >= 1000 - returns => Fate::Return,
-            _ => Fate::Pass,
+            die if die < loss => LinkAction::Drop,
+            die if die < loss * 3 / 2 => LinkAction::Twice,
+            die if die < loss * 2 => LinkAction::Hold(TimeDelta::from_us(dice.next_u64() % 300)),
+            die if die < 200 + trims => LinkAction::Trim,
+            die if die >= 1000 - returns => LinkAction::Return,
+            _ => LinkAction::Pass,
         });
         let (mut bytes, mut packets) = (0, 0);
         let mut key = None;
@@ -101,7 +101,7 @@ proptest! {
 
 /// NDP 3.2-p: a window is pushed however long the sender was idle.
 #[test]
-fn a_window_of_each_message_is_pushed() {
+fn a_first_window_of_each_message_is_pushed() {
     for idle in [0, 500, 50_000] {
         let mut network = Network::new(2, 1, &config());
         let key = network.open(0, 1, 1, Some(100 * 9000));

@@ -7,7 +7,7 @@ use trimline_transport::ndp::{Command, Config, CoreRate};
 use trimline_transport::{Allowed, Endpoint as _};
 
 use crate::impaired::two;
-use crate::link::{Fate, PORT, config, us};
+use crate::link::{LinkAction, PORT, config, us};
 use crate::lone::*;
 
 const SYN: u8 = Flags::SYN;
@@ -36,7 +36,7 @@ fn next_after(lone: &mut Lone) -> (Time, Packet) {
 }
 
 #[test]
-fn six_packets_are_answered_together_and_six_are_pulled() {
+fn six_packets_get_one_ack_that_pulls_six() {
     let mut lone = Lone::new(joining(6));
     for sequence in 0..5 {
         lone.receive(&data(1, sequence, SYN));
@@ -58,7 +58,7 @@ fn six_packets_are_answered_together_and_six_are_pulled() {
 }
 
 #[test]
-fn fewer_wait_as_long_as_all_would_have_taken() {
+fn an_incomplete_delayed_ack_waits_as_long_as_a_full_one_takes() {
     let mut lone = Lone::new(joining(6));
     lone.at(us(10)).receive(&data(1, 7, SYN));
     lone.at(us(11)).receive(&data(1, 3, SYN));
@@ -68,7 +68,7 @@ fn fewer_wait_as_long_as_all_would_have_taken() {
 }
 
 #[test]
-fn a_nack_waits_for_nothing() {
+fn a_nack_is_not_delayed() {
     let mut lone = Lone::new(joining(6));
     lone.receive(&data(1, 0, SYN));
     lone.receive(&trimmed(data(1, 1, SYN)));
@@ -76,7 +76,7 @@ fn a_nack_waits_for_nothing() {
 }
 
 #[test]
-fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
+fn the_end_of_a_message_sends_a_delayed_ack_at_once() {
     let mut lone = Lone::new(joining(6));
     lone.receive(&data(1, 0, SYN));
     lone.receive(&data(1, 1, SYN | Flags::LAST));
@@ -87,7 +87,7 @@ fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
 
 /// An ACK echoes one attempt.
 #[test]
-fn packets_of_two_attempts_have_two_acks() {
+fn packets_of_two_attempts_get_two_acks() {
     let mut lone = Lone::new(joining(6));
     lone.receive(&data(1, 0, SYN));
     let mut again = data(1, 1, SYN);
@@ -99,7 +99,7 @@ fn packets_of_two_attempts_have_two_acks() {
 
 /// The application does not read, so no pull goes: the ACK does not wait for the sender's timeout.
 #[test]
-fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
+fn a_delayed_ack_without_a_pull_goes_after_a_quarter_of_the_rto() {
     let mut lone = Lone::new(joining(6));
     lone.at(us(1)).receive(&data(1, 0, SYN));
     lone.command(Command::Hold { key: receiving(1), holds: true });
@@ -122,7 +122,7 @@ fn no_ack_waits_in_a_long_queue_of_pulls() {
 }
 
 #[test]
-fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() {
+fn a_sender_reads_each_packet_and_the_counter_of_a_delayed_ack() {
     let mut lone = Lone::sender(Config { initial_window: 8, ..config() }, None);
     assert_eq!(lone.data(), (0..8).collect::<Vec<_>>());
     let mut delayed_ack = ack(5);
@@ -147,9 +147,9 @@ fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() 
 }
 
 #[test]
-fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
+fn a_flow_with_a_sixth_of_the_acks_is_as_fast() {
     let run = |ack_every| {
-        let network = two(&joining(ack_every), 600, |_, _| Fate::Pass);
+        let network = two(&joining(ack_every), 600, |_, _| LinkAction::Pass);
         let key = crate::link::Network::receiving(0, 1);
         let control = network.hosts[1].sent.len();
         assert_eq!(network.hosts[0].endpoint.sender_statistics(0).packets_sent, 600);
@@ -201,7 +201,7 @@ fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) ->
 }
 
 #[test]
-fn pulls_slow_down_for_trims_in_the_core_alone() {
+fn only_trims_in_the_core_slow_down_pulls() {
     // Four in a row are chance, each of the two beyond halves the rate.
     assert_eq!(gap_after(Some(CORE), 4, 0, 0), GAP);
     assert_eq!(gap_after(Some(CORE), 6, 0, 0), GAP * 4);
@@ -213,7 +213,7 @@ fn pulls_slow_down_for_trims_in_the_core_alone() {
 }
 
 #[test]
-fn whole_packets_give_the_rate_back() {
+fn whole_packets_restore_the_pull_rate() {
     let mut lone = receiver(Some(CORE));
     (1..=6).for_each(|sequence| {
         lone.receive(&trimmed(data(1, sequence, 0)));
@@ -227,7 +227,7 @@ fn whole_packets_give_the_rate_back() {
 
 /// While whole packets come without a gap, first windows included, the core carries that rate.
 #[test]
-fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
+fn the_pull_rate_stays_above_the_arrival_rate_of_whole_packets() {
     let gap = |between: TimeDelta| {
         let mut lone = receiver(Some(CORE));
         receive_whole_packets(&mut lone, between);
@@ -244,7 +244,7 @@ fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
 }
 
 #[test]
-fn what_came_long_ago_does_not_come_now() {
+fn old_arrivals_do_not_count_for_the_pull_rate() {
     let mut lone = receiver(Some(CORE));
     receive_whole_packets(&mut lone, GAP);
     lone.pass(lone.now + GAP * 8);
@@ -257,16 +257,14 @@ fn what_came_long_ago_does_not_come_now() {
 
 /// The first packets of a burst give the rate, whatever came before.
 #[test]
-fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
-    let silences = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
-    for (silence, between) in
-        silences.into_iter().flat_map(|silence| [(silence, GAP), (silence, GAP * 4)])
-    {
+fn a_new_burst_sets_the_pull_rate_by_its_arrivals() {
+    let idle_times = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
+    for (idle, between) in idle_times.into_iter().flat_map(|idle| [(idle, GAP), (idle, GAP * 4)]) {
         let mut lone = receiver(Some(CORE));
-        if silence > TimeDelta::ZERO {
+        if idle > TimeDelta::ZERO {
             receive_whole_packets(&mut lone, GAP * 32);
         }
-        lone.pass(lone.now + silence);
+        lone.pass(lone.now + idle);
         for sequence in 0..3 {
             // The first packet follows at once: the time since the last burst is no gap.
             lone.pass(lone.now + if sequence > 0 { between } else { TimeDelta::ZERO });
@@ -277,13 +275,13 @@ fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
         });
         let gap = next_gap(&mut lone);
         let min = between.as_ps() - between.as_ps() / 100;
-        assert!((min..min * 102 / 99).contains(&gap.as_ps()), "{silence:?}, {between:?}: {gap:?}");
+        assert!((min..min * 102 / 99).contains(&gap.as_ps()), "{idle:?}, {between:?}: {gap:?}");
     }
 }
 
 /// Six packets of 1500 B take as long as one of 9000 B, and have as long a turn.
 #[test]
-fn turns_of_bytes_share_a_receiver_by_bytes() {
+fn byte_turns_share_a_receiver_by_bytes() {
     let order = |turn, ack_every| {
         let mut lone = Lone::new(Config { pull_ack: false, turn, ack_every, ..config() });
         (0..2).for_each(|sequence| {
@@ -316,7 +314,7 @@ fn turns_of_bytes_share_a_receiver_by_bytes() {
 
 /// A first window of 54 KB is six packets of 9000 B or 36 of 1500 B; so is a push of later data.
 #[test]
-fn windows_in_bytes_follow_the_payload() {
+fn windows_in_bytes_depend_on_the_payload() {
     for (payload, expected) in [(None, 6), (NonZeroU16::new(1500), 36)] {
         let mut lone = Lone::new(Config { initial_window_bytes: 54_000, ..config() });
         lone.open_with(1, Some(1_500), payload);

@@ -42,7 +42,7 @@ fn pulls(lone: &mut Lone, until: Time) -> Vec<(u32, u32)> {
 
 /// NDP 3.2.2-b.
 #[test]
-fn whichever_packet_comes_first_opens_the_connection() {
+fn any_first_window_packet_opens_the_connection() {
     for (packet, kind) in [
         (data(1, 17, SYN), Kind::Ack),
         (trimmed(data(1, 17, SYN)), Kind::Nack),
@@ -64,7 +64,7 @@ fn whichever_packet_comes_first_opens_the_connection() {
 
 /// NDP 3.2-c.
 #[test]
-fn every_packet_is_answered_at_once_whatever_the_pacer_says() {
+fn every_packet_is_answered_at_once_without_pacing() {
     let mut lone = Lone::new(config());
     lone.receive(&data(1, 0, SYN));
     lone.receive(&trimmed(data(1, 1, SYN)));
@@ -83,7 +83,7 @@ fn an_answer_echoes_the_attempt() {
 }
 
 #[test]
-fn a_packet_smaller_than_a_header_is_whole_though_it_is_called_trimmed() {
+fn a_trimmed_packet_shorter_than_a_header_is_whole() {
     let mut lone = Lone::new(config());
     let mut packet = data(1, 0, SYN | LAST);
     packet.header.extra = trimline_packet::Header::data_extra(0, crate::link::PORT);
@@ -94,7 +94,7 @@ fn a_packet_smaller_than_a_header_is_whole_though_it_is_called_trimmed() {
 
 /// NDP 3.2-q, 3.2-i.
 #[test]
-fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
+fn an_ack_carries_a_pull_when_none_is_queued_and_the_pacer_is_due() {
     for (after, rides) in [(GAP - 1, false), (GAP, true), (GAP + 1, true)] {
         let mut lone = Lone::new(config());
         lone.receive(&data(1, 0, SYN));
@@ -114,7 +114,7 @@ fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
 
 /// NDP 3.2-q.
 #[test]
-fn a_pull_does_not_ride_past_one_that_is_queued() {
+fn an_ack_carries_no_pull_past_a_queued_one() {
     let mut lone = Lone::new(config());
     lone.receive(&data(1, 0, SYN));
     lone.receive(&data(1, 1, SYN));
@@ -126,7 +126,7 @@ fn a_pull_does_not_ride_past_one_that_is_queued() {
 
 /// NDP 3.2-d.
 #[test]
-fn a_pull_never_rides_where_that_is_switched_off() {
+fn an_ack_carries_no_pull_if_switched_off() {
     let mut lone = Lone::new(plain());
     lone.receive(&data(1, 0, SYN));
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Pull, 1)]);
@@ -134,7 +134,7 @@ fn a_pull_never_rides_where_that_is_switched_off() {
 
 /// NDP 3.2-f.
 #[test]
-fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
+fn pulls_are_paced_by_sent_bytes_even_if_trimmed() {
     let mut lone = Lone::new(plain());
     let mut small = data(1, 2, SYN);
     small.header.extra = trimline_packet::Header::data_extra(936, crate::link::PORT);
@@ -155,7 +155,7 @@ fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
 
 /// NDP 3.2-f.
 #[test]
-fn pull_spacing_by_payload() {
+fn pulls_may_be_paced_by_payload_bytes() {
     let mut lone = Lone::new(Config { pull_spacing: PullSpacing::PayloadBytes, ..plain() });
     lone.receive(&data(1, 0, SYN));
     lone.receive(&data(1, 1, SYN));
@@ -165,7 +165,7 @@ fn pull_spacing_by_payload() {
 
 /// NDP 3.2-e.
 #[test]
-fn a_duplicate_is_acked_and_adds_no_pull() {
+fn a_duplicate_is_acked_without_a_pull() {
     let mut lone = Lone::new(plain());
     lone.receive(&data(1, 0, SYN));
     assert_eq!(lone.receive(&data(1, 0, SYN)), Disposition::Discard);
@@ -192,7 +192,7 @@ mod last {
 
     /// NDP 3.2-n.
     #[test]
-    fn when_everything_arrived_the_pulls_are_removed() {
+    fn a_complete_flow_removes_its_pulls() {
         let mut lone = Lone::new(plain());
         for sequence in 0..9 {
             lone.receive(&data(1, sequence, SYN));
@@ -207,7 +207,7 @@ mod last {
 
     /// NDP 3.2-o.
     #[test]
-    fn as_many_pulls_are_kept_as_packets_are_missing() {
+    fn surplus_pulls_beyond_the_missing_packets_are_removed() {
         let mut lone = Lone::new(plain());
         for sequence in 0..9 {
             let packet = data(1, sequence, SYN);
@@ -220,7 +220,7 @@ mod last {
 
     /// NDP 3.2-o.
     #[test]
-    fn fewer_pulls_than_missing_packets_are_all_kept() {
+    fn pulls_fewer_than_missing_packets_stay_queued() {
         let mut lone = Lone::new(plain());
         lone.receive(&trimmed(data(1, 3, SYN)));
         lone.receive(&data(1, 9, SYN | LAST));
@@ -229,7 +229,7 @@ mod last {
 
     /// NDP 3.2-n.
     #[test]
-    fn no_pull_rides_in_the_answer_to_the_last_missing_packet() {
+    fn the_ack_of_the_last_missing_packet_carries_no_pull() {
         let mut lone = Lone::new(config());
         lone.receive(&data(1, 0, SYN | LAST));
         assert_eq!(lone.next().unwrap().header.pull_counter(), None);
@@ -267,7 +267,7 @@ mod last {
 
     /// NDP 3.2-m.
     #[test]
-    fn a_header_marked_last_whose_packet_comes_unmarked_was_not_the_end() {
+    fn an_unmarked_packet_overrides_the_last_mark_of_its_header() {
         let mut lone = Lone::new(plain());
         lone.receive(&trimmed(data(1, 0, SYN | LAST)));
         lone.receive(&data(1, 0, SYN));
@@ -338,7 +338,7 @@ mod pull_order {
 
     /// NDP 3.2-h.
     #[test]
-    fn a_connection_may_change_its_class_while_pulls_are_queued() {
+    fn a_class_may_change_while_pulls_are_queued() {
         let mut lone = Lone::new(plain());
         for connection in [1, 2, 1] {
             lone.receive(&trimmed(data(connection, 0, SYN)));
@@ -352,7 +352,7 @@ mod pull_order {
 
     /// NDP 3.2-l.
     #[test]
-    fn answers_go_before_a_pull_that_is_due_and_that_before_data() {
+    fn answers_go_before_due_pulls_and_pulls_before_data() {
         let mut lone = Lone::new(plain());
         lone.receive(&data(5, 0, SYN));
         lone.open(1, Some(9000));
@@ -366,7 +366,7 @@ mod repeated_pulls {
 
     /// NDP 3.2.1-c.
     #[test]
-    fn a_pull_that_elicits_nothing_is_repeated_with_the_same_counter_and_backs_off() {
+    fn an_unanswered_pull_is_repeated_with_its_counter_and_back_off() {
         let mut lone = Lone::new(config());
         lone.receive(&data(1, 0, SYN));
         assert_eq!(lone.next().unwrap().header.pull_counter(), Some(1));
@@ -388,7 +388,7 @@ mod repeated_pulls {
     }
 
     #[test]
-    fn nothing_is_repeated_when_everything_arrived() {
+    fn a_complete_flow_repeats_no_pull() {
         let mut lone = Lone::new(config());
         lone.receive(&data(1, 0, SYN));
         lone.receive(&data(1, 1, SYN | LAST));
@@ -399,7 +399,7 @@ mod repeated_pulls {
 
     /// NDP 3.2.1-c.
     #[test]
-    fn a_pull_that_still_waits_in_the_queue_is_not_repeated() {
+    fn a_queued_pull_is_not_repeated() {
         let mut lone = Lone::new(Config { pull_repeat: TimeDelta::from_us(20), ..config() });
         lone.receive(&data(1, 0, SYN));
         for sequence in 0..10 {
@@ -414,7 +414,7 @@ mod repeated_pulls {
 
     /// NDP 3.2.1-c.
     #[test]
-    fn a_packet_that_arrives_takes_back_the_repetition() {
+    fn an_arriving_packet_cancels_a_queued_repetition() {
         let mut lone = Lone::new(plain());
         lone.receive(&data(1, 0, SYN));
         assert_eq!(pulls(&mut lone, us(10)), [(1, 1)]);
@@ -455,7 +455,7 @@ mod at_most_once {
 
     /// NDP 3.2.2-c.
     #[test]
-    fn after_time_wait_the_number_may_be_used_again() {
+    fn a_connection_number_may_be_reused_after_time_wait() {
         let mut lone = closed();
         lone.pass(us(10_000));
         lone.receive(&data(1, 0, SYN));
@@ -464,14 +464,14 @@ mod at_most_once {
 
     /// NDP 3.2.2-c.
     #[test]
-    fn new_data_for_a_closed_half_is_refused() {
+    fn new_data_for_a_closed_receive_stream_is_refused() {
         let mut lone = closed();
         lone.receive(&data(1, 2, 0));
         assert_eq!(lone.kinds(), [(Kind::Reset, 2)]);
     }
 
     #[test]
-    fn closing_removes_the_pulls() {
+    fn closing_a_stream_removes_its_pulls() {
         let mut lone = Lone::new(plain());
         lone.receive(&trimmed(data(1, 0, SYN)));
         lone.receive(&trimmed(data(1, 1, SYN)));
@@ -501,7 +501,7 @@ mod unknown {
 
     /// NDP 3.2.2-d.
     #[test]
-    fn data_for_a_port_where_nobody_listens_is_reset() {
+    fn data_for_a_port_without_a_listener_is_reset() {
         let mut packet = data(1, 0, SYN);
         packet.header.extra += 1;
         assert_eq!(reset_of(&packet), Some(0));
@@ -516,7 +516,7 @@ mod unknown {
 
     /// NDP 3.2.2-d.
     #[test]
-    fn a_pull_is_reset_and_an_ack_is_not() {
+    fn an_unknown_pull_is_reset_and_an_unknown_ack_is_not() {
         assert_eq!(reset_of(&pull(1)), Some(Flags::FROM_OPENER | Flags::PULL));
         assert_eq!(reset_of(&ack(1)), None);
         assert_eq!(reset_of(&nack(1)), None);
@@ -535,7 +535,7 @@ mod unknown {
     }
 
     #[test]
-    fn a_reset_ends_the_receiving_half_that_pulled() {
+    fn a_reset_ends_the_receive_stream_that_pulled() {
         let mut lone = Lone::new(plain());
         lone.receive(&data(1, 0, SYN));
         lone.all();
@@ -551,7 +551,7 @@ mod unknown {
 
 /// NDP 3.2-r.
 #[test]
-fn the_nic_that_was_busy_does_not_slow_the_pulls() {
+fn a_busy_nic_does_not_slow_pulls() {
     let mut lone = Lone::new(plain());
     for sequence in 0..4 {
         lone.receive(&trimmed(data(1, sequence, SYN)));
@@ -565,7 +565,7 @@ fn the_nic_that_was_busy_does_not_slow_the_pulls() {
 
 /// NDP 3.1.1-b.
 #[test]
-fn answers_take_every_path_in_turn() {
+fn answers_use_every_path_in_turn() {
     let mut lone = Lone::new(plain());
     for round in 0..5 {
         let paths: BTreeSet<PathId> = (0..8)

@@ -33,7 +33,7 @@ fn pulled(sequence: u32) -> Packet {
 
 /// RFC 6298, 2.2: after 50 ms the timeout is 50 ms and four times 25.
 #[test]
-fn the_first_answer_ends_the_guess_of_the_whole_first_flight() {
+fn the_first_answer_replaces_the_initial_rto_of_the_first_window() {
     for kind in [Kind::Ack, Kind::Nack] {
         let mut lone = sender();
         let first = if kind == Kind::Ack { ack(0) } else { nack(0) };
@@ -47,7 +47,7 @@ fn the_first_answer_ends_the_guess_of_the_whole_first_flight() {
 
 /// RFC 6298, 2.3: a second round trip of 90 ms makes SRTT 55, RTTVAR 28.75.
 #[test]
-fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
+fn an_rto_follows_the_smoothed_round_trip_and_its_variation() {
     let mut lone = sender();
     lone.at(ms(50)).receive(&ack(0));
     lone.at(ms(90)).receive(&ack(1));
@@ -66,7 +66,7 @@ fn a_time_out_follows_smoothed_round_trips_and_their_variation() {
 
 /// Karn: the answer to an earlier transmission measures nothing.
 #[test]
-fn an_answer_that_comes_after_its_time_out_doubles_the_next_ones() {
+fn an_answer_after_its_timeout_doubles_the_next_timeouts() {
     let mut lone = sender();
     lone.receive(&ack(0));
     lone.pass(ms(20));
@@ -98,7 +98,7 @@ fn a_window_grows_by_a_packet_for_each_ack_in_which_a_pull_rides() {
 
 /// A trimmed packet waits for its pull, and the sender forfeits one.
 #[test]
-fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
+fn a_trim_or_loss_shrinks_the_window_by_a_packet() {
     let mut lone = sender();
     for sequence in 0..4 {
         lone.at(ms(50)).receive(&pulled(sequence));
@@ -114,7 +114,7 @@ fn a_packet_that_was_trimmed_or_lost_was_one_too_many() {
 }
 
 #[test]
-fn a_connection_is_remembered_for_as_long_as_its_peer_may_send_again() {
+fn a_connection_is_remembered_while_its_peer_may_retransmit() {
     let mut lone = sender();
     lone.at(ms(50)).receive(&ack(0));
     lone.command(Command::Abandon { key: sending(1) });

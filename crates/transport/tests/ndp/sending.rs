@@ -22,7 +22,7 @@ fn pushed(config: Config, packets: Option<u64>) -> (Lone, Vec<Packet>) {
 
 /// NDP 3.2-a, 3.2-b, 3.2.2-a.
 #[test]
-fn the_first_window_is_pushed_and_nothing_more() {
+fn only_the_first_window_is_pushed() {
     let (mut lone, sent) = pushed(window(4), None);
     assert_eq!(sent.len(), 4);
     for (sequence, packet) in (0..).zip(&sent) {
@@ -64,7 +64,7 @@ fn an_empty_stream_is_one_empty_packet() {
 
 /// NDP 3.2.2-a.
 #[test]
-fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
+fn a_resent_first_window_packet_carries_syn() {
     let (mut lone, _) = pushed(window(2), None);
     lone.receive(&with_pull(nack(1), 1));
     let again = lone.next().unwrap();
@@ -75,7 +75,7 @@ fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
 
 /// NDP 3.2-k, 3.2.1-a.
 #[test]
-fn as_many_packets_go_as_the_counter_rose_by() {
+fn a_pull_sends_as_many_packets_as_its_counter_rose() {
     let (mut lone, _) = pushed(window(4), None);
     lone.receive(&pull(2));
     assert_eq!(lone.data(), [4, 5]);
@@ -114,7 +114,7 @@ fn a_flow_shorter_than_its_window_waits_for_pulls_too() {
 }
 
 #[test]
-fn data_queued_before_the_first_window_is_over_belongs_to_it() {
+fn data_queued_during_the_first_window_joins_it() {
     let mut lone = Lone::new(window(4));
     lone.open(1, Some(9000));
     lone.command(Command::Send { key: sending(1), length: ByteCount::new(9000) });
@@ -127,7 +127,7 @@ fn data_queued_before_the_first_window_is_over_belongs_to_it() {
 
 /// NDP 3.2-l.
 #[test]
-fn what_goes_is_decided_when_the_nic_asks() {
+fn the_packet_is_chosen_when_the_nic_polls() {
     let (mut lone, _) = pushed(window(4), None);
     lone.receive(&pull(2));
     assert_eq!(lone.next().unwrap().header.sequence, 4);
@@ -160,7 +160,7 @@ fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
 
 /// NDP 3.2-l.
 #[test]
-fn credits_of_all_connections_are_spent_in_the_order_in_which_they_came() {
+fn credits_of_all_connections_are_spent_in_arrival_order() {
     let mut lone = Lone::new(window(2));
     for connection in 1..=3 {
         lone.open(connection, Some(9000 * 9));
@@ -191,7 +191,7 @@ fn a_paused_data_class_does_not_block_control() {
 }
 
 #[test]
-fn acknowledged_when_everything_is_acked() {
+fn a_flow_is_acknowledged_when_every_packet_is_acked() {
     let (mut lone, _) = pushed(window(4), Some(3));
     lone.receive(&ack(2));
     lone.receive(&ack(0));
@@ -211,7 +211,7 @@ mod returned_headers {
 
     /// NDP 3.2.4-i.
     #[test]
-    fn while_other_packets_of_the_first_window_are_out_it_waits() {
+    fn a_returned_header_waits_while_first_window_packets_are_unanswered() {
         let (mut lone, sent) = pushed(window(4), None);
         for packet in &sent[..3] {
             lone.receive(&returned(*packet));
@@ -222,7 +222,7 @@ mod returned_headers {
 
     /// Condition 2: all other packets of the first window were returned too. NDP 3.2.4-j.
     #[test]
-    fn when_the_whole_first_window_came_back_the_last_one_is_resent() {
+    fn the_last_packet_of_a_wholly_returned_first_window_is_resent() {
         let (mut lone, sent) = pushed(window(4), None);
         for packet in sent {
             lone.receive(&returned(packet));
@@ -233,7 +233,7 @@ mod returned_headers {
 
     /// Condition 1: no packet was ACKed or NACKed but not yet pulled. NDP 3.2.4-i.
     #[test]
-    fn when_no_pull_is_expected_it_is_resent() {
+    fn a_returned_packet_is_resent_if_no_pull_is_expected() {
         let (mut lone, sent) = pushed(window(3), None);
         lone.receive(&with_pull(nack(0), 1));
         assert_eq!(lone.data(), [0]);
@@ -245,7 +245,7 @@ mod returned_headers {
 
     /// NDP 3.2.4-l.
     #[test]
-    fn when_a_pull_is_expected_it_waits_for_it() {
+    fn a_returned_packet_waits_for_an_expected_pull() {
         let (mut lone, sent) = pushed(window(3), None);
         lone.receive(&with_pull(nack(0), 1));
         assert_eq!(lone.data(), [0]);
@@ -261,7 +261,7 @@ mod returned_headers {
 
     /// Condition 3: most recent packets were ACKed, the network is asymmetric. NDP 3.2.4-k.
     #[test]
-    fn when_most_recent_packets_were_acked_it_is_resent() {
+    fn a_returned_packet_is_resent_if_most_recent_packets_were_acked() {
         for (acks, resent) in [(10, true), (9, false)] {
             let (mut lone, sent) = pushed(window(30), None);
             for packet in &sent[..16] {
@@ -277,7 +277,7 @@ mod returned_headers {
 
     /// NDP 3.2.4-k.
     #[test]
-    fn few_answers_do_not_make_the_network_asymmetric() {
+    fn few_answers_do_not_indicate_an_asymmetric_network() {
         let (mut lone, sent) = pushed(window(30), None);
         for packet in &sent[..14] {
             lone.receive(&answer(Kind::Ack, packet));
@@ -299,7 +299,7 @@ mod returned_headers {
 
     /// NDP 3.2.4-m.
     #[test]
-    fn it_is_resent_on_another_path() {
+    fn a_returned_packet_is_resent_on_another_path() {
         let (mut lone, sent) = pushed(window(1), None);
         let mut packet = sent[0];
         for _ in 0..200 {
@@ -312,7 +312,7 @@ mod returned_headers {
 
     /// The PULL overtook its ACK, and the pulled packet came back in between. NDP 3.2.4-l.
     #[test]
-    fn what_came_back_too_early_is_resent_when_no_pull_is_expected_any_more() {
+    fn a_waiting_returned_packet_is_resent_once_no_pull_is_expected() {
         let (mut lone, sent) = pushed(window(1), None);
         lone.receive(&pull(1));
         let pulled = lone.next().unwrap();
@@ -325,7 +325,7 @@ mod returned_headers {
     /// Returned packets have used all credit, and the receiver dropped its last pulls: a repeated PULL says that no
     /// other will come. NDP 3.2.1-d.
     #[test]
-    fn a_repeated_pull_frees_packets_that_wait_for_pulls_which_were_dropped() {
+    fn a_repeated_pull_frees_packets_whose_pulls_were_dropped() {
         let (mut lone, sent) = pushed(window(3), Some(3));
         lone.receive(&ack(0));
         lone.receive(&with_pull(nack(1), 1));
@@ -349,7 +349,7 @@ mod timers {
 
     /// NDP 3.2-s.
     #[test]
-    fn a_packet_of_which_nothing_is_heard_is_resent_after_the_rto_without_a_pull() {
+    fn an_unanswered_packet_is_resent_after_the_rto_without_a_pull() {
         let mut lone = Lone::sender(window(2), None);
         let first = lone.next().unwrap();
         lone.at(us(7));
@@ -409,7 +409,7 @@ mod timers {
 
     /// NDP 3.2-s.
     #[test]
-    fn the_oldest_of_several_lost_packets_goes_first() {
+    fn the_oldest_lost_packet_is_resent_first() {
         let (mut lone, _) = pushed(window(4), None);
         lone.pass(us(1000));
         assert_eq!(lone.data(), [0, 1, 2, 3]);
@@ -417,7 +417,7 @@ mod timers {
 
     /// NDP 3.2-s.
     #[test]
-    fn a_packet_sent_late_is_timed_from_then() {
+    fn the_rto_of_a_packet_runs_from_its_sending() {
         let (mut lone, _) = pushed(window(1), None);
         lone.at(us(900)).receive(&with_pull(ack(0), 1));
         assert_eq!(lone.data(), [1]);
@@ -443,7 +443,7 @@ mod timers {
 
     /// NDP 3.2-s.
     #[test]
-    fn a_late_ack_takes_back_the_resend() {
+    fn a_late_ack_cancels_a_queued_retransmission() {
         let (mut lone, _) = pushed(window(1), None);
         lone.pass(us(1000));
         lone.receive(&ack(0));
@@ -452,7 +452,7 @@ mod timers {
 
     /// A NACKed packet in an 8000:1 incast waits 1.7 s for its PULL. NDP 3.2-t.
     #[test]
-    fn no_timer_but_the_long_backstop_resends_what_waits_for_its_pull() {
+    fn only_the_long_backstop_resends_a_packet_that_waits_for_its_pull() {
         let (mut lone, _) = pushed(window(2), Some(2));
         lone.at(us(60)).receive(&nack(0));
         lone.at(us(70)).receive(&nack(1));
@@ -499,7 +499,7 @@ mod later_data {
 
     /// NDP 3.2-p.
     #[test]
-    fn after_the_last_packet_it_is_pushed() {
+    fn data_after_the_last_packet_is_pushed() {
         let (mut lone, _) = pushed(window(4), Some(2));
         lone.receive(&ack(0));
         lone.receive(&ack(1));
@@ -512,7 +512,7 @@ mod later_data {
 
     /// NDP 3.2-p.
     #[test]
-    fn it_is_pushed_only_as_far_as_a_window_allows() {
+    fn data_after_the_last_packet_is_pushed_within_a_window() {
         let (mut lone, _) = pushed(window(4), Some(4));
         send(&mut lone, 6);
         assert_eq!(lone.data(), []);
@@ -529,7 +529,7 @@ mod later_data {
     }
 
     #[test]
-    fn what_was_banked_does_not_widen_its_window() {
+    fn banked_credits_do_not_widen_the_window_of_later_data() {
         let (mut lone, _) = pushed(window(2), Some(2));
         lone.receive(&pull(5));
         lone.receive(&ack(0));
@@ -539,7 +539,7 @@ mod later_data {
     }
 
     #[test]
-    fn what_is_pulled_meanwhile_is_not_pushed_too() {
+    fn pulled_packets_are_not_pushed_again() {
         let (mut lone, _) = pushed(window(4), Some(4));
         send(&mut lone, 9);
         lone.receive(&pull(2));
@@ -553,7 +553,7 @@ mod later_data {
     }
 
     #[test]
-    fn before_the_last_packet_was_sent_it_is_only_more_to_pull() {
+    fn data_added_before_the_last_packet_is_pulled() {
         let (mut lone, _) = pushed(window(2), Some(3));
         send(&mut lone, 1);
         assert_eq!(lone.data(), []);
@@ -574,7 +574,7 @@ mod later_data {
     }
 
     #[test]
-    fn on_a_half_that_is_not_known_it_is_refused() {
+    fn data_for_an_unknown_stream_is_refused() {
         let mut lone = Lone::new(config());
         send(&mut lone, 1);
         assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
@@ -634,7 +634,7 @@ mod path_sets {
 
     /// NDP 3.1.1-a.
     #[test]
-    fn each_path_is_taken_once_a_round() {
+    fn each_path_is_used_once_per_round() {
         let (_, sent) = pushed(window(8), None);
         let paths: BTreeSet<PathId> = sent.iter().map(|packet| packet.header.path).collect();
         assert_eq!(paths.len(), 8);
@@ -642,7 +642,7 @@ mod path_sets {
 
     /// NDP 3.2.3-b.
     #[test]
-    fn a_path_of_nacks_is_left_out_and_taken_again_later() {
+    fn a_path_with_nacks_is_removed_and_restored() {
         let mut lone = Lone::sender(penalty(), None);
         let mut counter = 0;
         let paths = rounds(&mut lone, &mut counter, 20, Kind::Nack);
@@ -708,7 +708,7 @@ mod life {
     }
 
     #[test]
-    fn a_reset_refuses_the_half() {
+    fn a_reset_refuses_the_stream() {
         let (mut lone, _) = pushed(window(2), None);
         lone.receive(&from_peer(Kind::Reset, 1));
         assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
@@ -718,7 +718,7 @@ mod life {
     }
 
     #[test]
-    fn a_late_reset_does_not_refuse_what_is_complete() {
+    fn a_late_reset_does_not_refuse_a_complete_flow() {
         let (mut lone, _) = pushed(window(2), Some(1));
         lone.receive(&ack(0));
         lone.events();
@@ -728,7 +728,7 @@ mod life {
 
     /// NDP 3.2.2-c.
     #[test]
-    fn a_closed_half_sends_what_it_has_and_is_remembered() {
+    fn a_closed_stream_sends_its_data_and_is_remembered() {
         let (mut lone, _) = pushed(window(1), Some(2));
         lone.command(Command::Close { key: sending(1) });
         lone.receive(&with_pull(ack(0), 1));
@@ -750,7 +750,7 @@ mod life {
 
     /// Entries of an earlier stream in the host's queues are not its own.
     #[test]
-    fn a_half_in_a_slot_that_is_assigned_again_starts_anew() {
+    fn a_stream_in_a_reused_slot_starts_anew() {
         let mut lone = Lone::sender(window(8), None);
         assert_eq!(lone.next().map(|packet| packet.header.sequence), Some(0));
         lone.receive(&from_peer(Kind::Reset, 1));

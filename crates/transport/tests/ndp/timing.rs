@@ -32,7 +32,7 @@ fn the_base_model_is_exact() {
 }
 
 #[test]
-fn back_to_back_a_window_of_two_fills_the_link() {
+fn a_window_of_two_fills_a_back_to_back_link() {
     let window = |initial_window| Config { initial_window, ..config() };
     assert_eq!(flow(0, 100, &window(2)).0, 100 * PACKET + LINK);
     let trip = PACKET + LINK + HEADER + LINK;
@@ -41,7 +41,7 @@ fn back_to_back_a_window_of_two_fills_the_link() {
 
 /// The last PULLs of a window wait for the pacer, which is due as each packet arrives.
 #[test]
-fn pulls_of_their_own_cost_a_lone_flow_nothing_at_the_receiver() {
+fn separate_pull_packets_do_not_slow_a_lone_flow() {
     let config = Config { pull_ack: false, ..config() };
     assert_eq!(flow(5, 50, &config).0, 404_816_000);
 }

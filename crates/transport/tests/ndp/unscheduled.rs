@@ -4,7 +4,7 @@ use trimline_packet::{Flags, Kind, Packet, Service, Time};
 use trimline_transport::ndp::Config;
 
 use crate::impaired::two;
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 use crate::lone::*;
 
 /// Returns an endless sender after its first window, and those packets.
@@ -15,7 +15,7 @@ fn pushed(initial_window: u32, marked: u32) -> (Lone, Vec<Packet>) {
 }
 
 #[test]
-fn what_goes_unasked_for_the_first_time_is_marked() {
+fn first_time_unscheduled_data_is_marked() {
     let marks = |packets: &[Packet]| -> Vec<(u32, bool)> {
         packets
             .iter()
@@ -37,7 +37,7 @@ fn aeolus(initial_window: u32) -> Config {
 
 /// Aeolus: the probe has 64 bytes, and the path and queues of the last unscheduled packet.
 #[test]
-fn a_probe_goes_behind_what_goes_unasked() {
+fn a_probe_follows_the_unscheduled_packets() {
     for (packets, last) in [(None, 2), (Some(9), 2), (Some(3), 2), (Some(2), 1)] {
         let mut lone = Lone::sender(aeolus(3), packets);
         let sent = lone.all();
@@ -63,7 +63,7 @@ fn a_probe_goes_behind_what_goes_unasked() {
 }
 
 #[test]
-fn what_was_answered_needs_no_probe() {
+fn answered_packets_need_no_probe() {
     let mut lone = Lone::sender(aeolus(2), Some(2));
     (0..2).for_each(|_| assert!(lone.next().is_some()));
     lone.receive(&ack(0));
@@ -73,7 +73,7 @@ fn what_was_answered_needs_no_probe() {
 
 /// A probe draws NACKs and pulls as missing packets' headers would.
 #[test]
-fn a_probe_is_answered_with_what_was_lost() {
+fn a_probe_is_answered_with_the_lost_packets() {
     let probe = |last: u32, mask: u8| {
         let mut packet = data(1, last, Flags::SYN | Flags::PULL | mask);
         packet.header.extra = trimline_packet::Header::data_extra(0, crate::link::PORT);
@@ -111,11 +111,15 @@ fn a_probe_is_answered_with_what_was_lost() {
 
 /// Without a probe the loss costs a timeout.
 #[test]
-fn what_was_lost_unasked_comes_a_round_trip_later() {
+fn lost_unscheduled_data_arrives_a_round_trip_later() {
     let ended = |config: &Config| -> Time {
         let network: Network = two(config, 6, |packet, _| {
             let is_unasked = packet.marks & Packet::MARK_UNSCHEDULED != 0;
-            if is_unasked && packet.header.sequence > 1 { Fate::Drop } else { Fate::Pass }
+            if is_unasked && packet.header.sequence > 1 {
+                LinkAction::Drop
+            } else {
+                LinkAction::Pass
+            }
         });
         network.delivered_at(1, Network::receiving(0, 1)).expect("it ends")
     };

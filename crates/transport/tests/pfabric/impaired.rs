@@ -37,7 +37,7 @@ proptest! {
 
 /// FastLane 3.4.2, 3.3.2: with all notifications no flow times out; without them flows still end.
 #[test]
-fn notifications_take_the_place_of_timeouts() {
+fn notifications_replace_timeouts() {
     let config = Config { fastlane: true, ..config() };
     let [all, side, none] = [0, 500, 1000].map(|unnotified| {
         let mut world = world(&config, 5, u64::MAX, 12, unnotified);

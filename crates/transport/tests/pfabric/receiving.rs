@@ -19,7 +19,7 @@ fn answers(lone: &mut Lone, packet: &Packet) -> Vec<(u32, u32)> {
 
 /// pFabric 4.3: each packet has its own ACK, also a copy.
 #[test]
-fn each_packet_is_acknowledged_with_what_is_missing_first() {
+fn each_ack_names_the_first_missing_packet() {
     let mut lone = Lone::new(config());
     assert_eq!(answers(&mut lone, &data(0, 0)), [], "nothing made the flow known");
     assert_eq!(answers(&mut lone, &data(2, SYN | LAST)), [(2, 0)]);
@@ -61,7 +61,7 @@ fn a_probe_goes_back_on_its_path() {
 
 /// FastLane 3.4.1.
 #[test]
-fn an_ack_is_resent_unless_a_later_one_says_as_much() {
+fn a_dropped_ack_is_resent_unless_a_later_one_covers_it() {
     let mut lone = Lone::new(Config { fastlane: true, ..config() });
     let acks = [0, 1, 3].map(|sequence| {
         lone.receive(&data(sequence, SYN));

@@ -15,7 +15,7 @@ fn fastlane() -> Config {
 
 /// pFabric 4.3: a flow keeps to a window of the bandwidth-delay product.
 #[test]
-fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
+fn a_window_is_sent_at_once_and_one_packet_per_ack() {
     let mut lone = Lone::with(config(), 28);
     let first = lone.all();
     assert_eq!(first.len(), 8);
@@ -47,7 +47,7 @@ fn a_window_goes_at_once_and_one_more_for_each_that_arrives() {
 
 /// pFabric 4.1, FastLane 4.2.2: the priority is the remaining bytes, or the whole flow.
 #[test]
-fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
+fn packets_carry_their_priority_and_the_most_urgent_flow_sends_first() {
     for (priority, left, again) in
         [(Priority::Remaining, 2872, 2872 - 1436), (Priority::Total, 2872, 2872)]
     {
@@ -78,7 +78,7 @@ fn packets_say_how_urgent_they_are_and_the_most_urgent_flow_sends_first() {
 
 /// pFabric 4.3: only a short timeout finds losses, without back-off.
 #[test]
-fn a_timeout_resends_what_is_missing_in_slow_start() {
+fn a_timeout_resends_missing_packets_in_slow_start() {
     let mut lone = Lone::with(config(), 20);
     lone.data();
     assert_eq!(lone.endpoint.poll_timeout(), us(250));
@@ -107,7 +107,7 @@ fn a_timeout_resends_what_is_missing_in_slow_start() {
 
 /// A returned probe does not show that the flow is known.
 #[test]
-fn data_makes_the_flow_known_until_an_ack_comes() {
+fn data_carries_syn_until_an_ack_arrives() {
     let mut lone = Lone::with(config(), 20);
     lone.data();
     (1..=5).for_each(|count| {
@@ -152,7 +152,7 @@ fn a_flow_probes_after_five_timeouts() {
 
 /// FastLane 3.4.2.
 #[test]
-fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
+fn dropped_packets_are_resent_after_a_probe_one_two_four() {
     let mut lone = Lone::with(fastlane(), 40);
     let sent = lone.all();
     for packet in &sent[..7] {
@@ -176,7 +176,7 @@ fn what_was_dropped_is_resent_behind_a_probe_one_two_four() {
 
 /// FastLane 3.4.2.
 #[test]
-fn a_further_notification_begins_anew_with_a_probe() {
+fn a_further_notification_restarts_with_a_probe() {
     let mut lone = Lone::with(fastlane(), 40);
     let sent = lone.all();
     sent[..5].iter().for_each(|packet| {
@@ -203,7 +203,7 @@ fn a_further_notification_begins_anew_with_a_probe() {
 }
 
 #[test]
-fn a_probe_is_repeated_when_it_is_told_of_or_its_time_is_over() {
+fn a_probe_is_repeated_after_a_notification_or_timeout() {
     let mut lone = Lone::with(fastlane(), 40);
     let sent = lone.all();
     lone.receive(&notified(&sent[0]));
@@ -220,7 +220,7 @@ fn a_probe_is_repeated_when_it_is_told_of_or_its_time_is_over() {
 
 /// A copy of a dropped packet may still arrive.
 #[test]
-fn what_arrives_while_a_flow_probes_is_not_resent() {
+fn packets_acknowledged_during_a_probe_are_not_resent() {
     let mut lone = Lone::with(fastlane(), 9);
     let sent = lone.all();
     lone.receive(&notified(&sent[0]));
@@ -230,7 +230,7 @@ fn what_arrives_while_a_flow_probes_is_not_resent() {
 }
 
 #[test]
-fn who_does_not_ask_for_notifications_hears_none() {
+fn a_flow_that_does_not_ask_gets_no_notifications() {
     let mut lone = Lone::with(config(), 9);
     let sent = lone.all();
     assert_eq!(lone.data_after(&notified(&sent[0])), []);

@@ -13,7 +13,7 @@ fn of_one(tokens: &[(u64, u32, u32)]) -> Vec<(u64, u32)> {
 }
 
 #[test]
-fn a_token_goes_each_packet_time_until_a_window_is_unanswered() {
+fn a_token_is_sent_each_packet_time_until_a_window_is_unanswered() {
     let mut lone = Lone::listening(config());
     lone.at(4).receive(&rts(1, 20, 0));
     let tokens = of_one(&lone.tokens(8));
@@ -24,7 +24,7 @@ fn a_token_goes_each_packet_time_until_a_window_is_unanswered() {
 }
 
 #[test]
-fn tokens_carry_their_packet_and_their_number() {
+fn tokens_carry_a_packet_and_a_number() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 20, 3));
     let token = lone.next().expect("a token");
@@ -35,7 +35,7 @@ fn tokens_carry_their_packet_and_their_number() {
 }
 
 #[test]
-fn what_arrives_answers_its_token_and_those_before_it() {
+fn an_arriving_packet_answers_its_token_and_earlier_ones() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 40, 0));
     lone.tokens(8);
@@ -52,7 +52,7 @@ fn what_arrives_answers_its_token_and_those_before_it() {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_again_nine_packet_times_after_the_last_token() {
+fn missing_packets_are_requested_again_nine_packet_times_after_the_last_token() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 4, 0));
     assert_eq!(of_one(&lone.tokens(4)), [(0, 0), (2, 1), (4, 2), (6, 3)]);
@@ -62,7 +62,7 @@ fn what_is_missing_is_asked_for_again_nine_packet_times_after_the_last_token() {
 }
 
 #[test]
-fn packets_on_free_tokens_are_due_one_each_packet_time() {
+fn free_token_packets_are_expected_one_per_packet_time() {
     let mut lone = Lone::listening(config());
     lone.at(2).receive(&rts(1, 5, 5));
     assert_eq!(lone.sends_at(), Some(2 + 2 * 5 + 18));
@@ -77,7 +77,7 @@ fn yaps() -> Config {
 }
 
 #[test]
-fn yaps_asks_for_free_packets_again_after_two_packet_times_each() {
+fn yaps_requests_free_token_packets_again_after_two_packet_times_each() {
     let mut lone = Lone::listening(yaps());
     lone.at(2).receive(&rts(1, 5, 5));
     assert_eq!(lone.sends_at(), Some(2 + 4 * 5));
@@ -91,7 +91,7 @@ fn yaps_asks_for_free_packets_again_after_two_packet_times_each() {
 }
 
 #[test]
-fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
+fn yaps_skips_a_token_for_each_free_packet_of_the_last_short_flow() {
     let mut lone = Lone::listening(Config { token_window: 100, ..yaps() });
     lone.receive(&rts(1, 90, 0));
     assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
@@ -111,7 +111,7 @@ fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
 }
 
 #[test]
-fn what_yaps_owes_while_nobody_wants_a_token_is_paid_by_time() {
+fn skipped_tokens_of_yaps_expire_with_time() {
     let mut lone = Lone::listening(yaps());
     let short = |lone: &mut Lone, side: u64, packets: u32| {
         lone.at(side).receive(&rts(1, packets, packets));
@@ -133,7 +133,7 @@ fn what_yaps_owes_while_nobody_wants_a_token_is_paid_by_time() {
 }
 
 #[test]
-fn yaps_looks_again_when_a_wait_ends_or_an_rts_arrives() {
+fn yaps_schedules_again_when_a_wait_ends_or_an_rts_arrives() {
     let blocked = |config| {
         let mut lone = Lone::listening(config);
         lone.receive(&rts(1, 90, 0));
@@ -176,7 +176,7 @@ fn gaps(lone: &mut Lone, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
+fn a_silent_flow_waits_twice_as_long_from_the_ninth_wait_on() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 20_000, 0));
     lone.tokens(7);
@@ -195,7 +195,7 @@ fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
 }
 
 #[test]
-fn a_round_that_brings_nothing_is_repeated_more_and_more_slowly() {
+fn an_unanswered_round_of_tokens_is_repeated_with_back_off() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 2, 0));
     assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
@@ -221,7 +221,7 @@ fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
 }
 
 #[test]
-fn the_flow_with_the_fewest_packets_left_has_the_next_token() {
+fn the_flow_with_the_fewest_packets_left_gets_the_next_token() {
     assert_eq!(served(Order::Srpt, [30, 10, 20], [0; 3]), [1, 1, 1, 2, 2, 2, 0, 0, 0]);
     assert_eq!(served(Order::Srpt, [30, 30, 30], [0; 3]), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
     assert_eq!(served(Order::Srpt, [30, 10, 20], [1, 0, 0]), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
@@ -230,7 +230,7 @@ fn the_flow_with_the_fewest_packets_left_has_the_next_token() {
 }
 
 #[test]
-fn packets_left_are_those_that_have_not_arrived() {
+fn packets_left_are_those_that_have_not_arrived_at_the_receiver() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(0, 12, 0));
     lone.receive(&rts(1, 11, 0));
@@ -249,7 +249,7 @@ fn packets_left_are_those_that_have_not_arrived() {
 }
 
 #[test]
-fn a_busy_nic_is_made_up_for_by_one_packet_time() {
+fn a_token_pacer_catches_up_by_one_packet_time_after_a_busy_nic() {
     let mut lone = Lone::listening(Config { token_window: 100, ..config() });
     lone.receive(&rts(1, 90, 0));
     assert_eq!(lone.at(0).numbers(Kind::Pull), [0]);
@@ -261,7 +261,7 @@ fn a_busy_nic_is_made_up_for_by_one_packet_time() {
 }
 
 #[test]
-fn what_nobody_wanted_is_not_made_up_for() {
+fn an_idle_token_pacer_does_not_catch_up() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 1, 0));
     lone.tokens(1);
@@ -278,7 +278,7 @@ fn last(mut packet: Packet) -> Packet {
 }
 
 #[test]
-fn a_flow_is_delivered_once_and_acknowledged_as_often_as_its_sender_asks() {
+fn a_flow_is_delivered_once_and_acknowledged_on_every_request() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 2, 2));
     let accepted = |sequence| Disposition::Accept { slot: 0, sequence };
@@ -298,14 +298,14 @@ fn a_flow_is_delivered_once_and_acknowledged_as_often_as_its_sender_asks() {
 }
 
 #[test]
-fn a_flow_of_nothing_has_ended_when_it_is_announced() {
+fn an_empty_flow_ends_with_its_rts() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 0, 0));
     assert_eq!((lone.numbers(Kind::Ack), lone.events().len()), (vec![0], 1));
 }
 
 #[test]
-fn a_flow_is_known_by_the_first_packet_that_comes() {
+fn the_first_packet_opens_a_flow() {
     let mut lone = Lone::listening(config());
     // Without the RTS the receiver does not know the number of packets.
     assert_ne!(lone.receive(&free_data(1, 2)), Disposition::Discard);
@@ -321,7 +321,7 @@ fn a_flow_is_known_by_the_first_packet_that_comes() {
 }
 
 #[test]
-fn who_does_not_listen_or_has_forgotten_answers_nothing() {
+fn a_host_that_does_not_listen_answers_no_flow() {
     let mut deaf = Lone::new(config());
     let mut forgetful = Lone::listening(config());
     forgetful.table.has_forgotten = true;
@@ -353,7 +353,7 @@ fn a_packet_without_its_payload_has_not_arrived() {
 }
 
 #[test]
-fn packets_far_ahead_of_a_missing_one_are_not_asked_for_and_not_taken() {
+fn packets_far_ahead_of_a_missing_one_are_not_requested_or_accepted() {
     let limit = trimline_transport::WINDOW_LIMIT;
     let mut lone = Lone::listening(Config { token_window: limit * 2, free_tokens: 0, ..config() });
     lone.receive(&rts(1, 2 * limit, 0));
@@ -364,7 +364,7 @@ fn packets_far_ahead_of_a_missing_one_are_not_asked_for_and_not_taken() {
 }
 
 #[test]
-fn a_half_that_is_forgotten_asks_for_nothing() {
+fn a_forgotten_receive_stream_sends_no_tokens() {
     let mut lone = Lone::listening(config());
     lone.receive(&rts(1, 20, 0));
     lone.receive(&rts(2, 20, 0));

@@ -34,7 +34,7 @@ fn a_flow_is_announced_and_its_first_packets_need_no_token() {
 }
 
 #[test]
-fn packets_say_their_number_their_token_and_the_end() {
+fn packets_carry_number_token_and_end() {
     let mut lone = Lone::new(config());
     lone.open(1, Some(9 * 1436 + 10), 1);
     let free = lone.all();
@@ -60,7 +60,7 @@ fn packets_say_their_number_their_token_and_the_end() {
 }
 
 #[test]
-fn a_token_is_good_for_one_and_a_half_packet_times() {
+fn a_token_expires_after_one_and_a_half_packet_times() {
     for (late, sent) in [(0, true), (2, true), (3, false), (9, false)] {
         let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
         lone.open_packets(1, 20);
@@ -81,7 +81,7 @@ fn a_token_is_good_for_one_and_a_half_packet_times() {
 }
 
 #[test]
-fn free_tokens_expire_one_and_a_half_packet_times_behind_the_last_of_them() {
+fn free_tokens_expire_one_and_a_half_packet_times_after_the_last() {
     let mut lone = Lone::new(config());
     lone.open_packets(1, 20);
     assert_eq!(lone.endpoint.poll_timeout(), sides(2 * 8 + 3));
@@ -97,7 +97,7 @@ fn free_tokens_expire_one_and_a_half_packet_times_behind_the_last_of_them() {
 }
 
 #[test]
-fn an_rts_is_repeated_until_somebody_is_heard() {
+fn an_rts_is_repeated_until_an_answer_arrives() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     assert_eq!(lone.all().len(), 1);
@@ -124,7 +124,7 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
 
 /// A token restarts the wait, which gets no shorter.
 #[test]
-fn a_token_puts_the_rts_off() {
+fn a_token_postpones_the_rts() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
@@ -167,7 +167,7 @@ fn a_sender_uses_the_token_of_the_shortest_flow_or_takes_turns() {
 }
 
 #[test]
-fn packets_left_are_those_that_were_never_sent() {
+fn packets_left_are_those_that_were_never_sent_by_the_sender() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(0, 5);
     lone.open_packets(1, 4);
@@ -184,7 +184,7 @@ fn packets_left_are_those_that_were_never_sent() {
 }
 
 #[test]
-fn a_sender_keeps_a_window_of_tokens() {
+fn a_sender_holds_at_most_a_window_of_tokens() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
@@ -212,7 +212,7 @@ fn a_flow_has_ended_once_when_all_its_packets_are_acknowledged() {
 }
 
 #[test]
-fn control_goes_before_data_and_data_waits_where_it_is_paused() {
+fn control_goes_before_data_and_paused_data_waits() {
     let mut lone = Lone::new(config());
     lone.open_packets(1, 9);
     let data = Allowed::DATA;
@@ -224,7 +224,7 @@ fn control_goes_before_data_and_data_waits_where_it_is_paused() {
 }
 
 #[test]
-fn packets_take_all_paths_in_an_order_that_is_drawn_for_each_round() {
+fn packets_use_all_paths_in_a_new_random_order_per_round() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open(1, None, 4);
     // The RTS takes a path, too.

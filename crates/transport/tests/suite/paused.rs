@@ -131,43 +131,43 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn ndp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn ndp_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(ndp_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
-    fn tcp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn tcp_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(tcp_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
-    fn phost_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn phost_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(phost_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
-    fn pfabric_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn pfabric_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(pfabric_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
-    fn homa_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn homa_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(homa_host, None, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
-    fn dcqcn_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn dcqcn_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(dcqcn_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
-    fn cbr_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+    fn cbr_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let [control, data] = run(cbr_host, OWN, seed);
         prop_assert!(control == 0 && data > 20, "it has data alone: {control} {data}");
     }

@@ -100,23 +100,23 @@ macro_rules! suite {
             use super::*;
 
             #[test]
-            fn alone() {
+            fn a_flow_alone_ends_and_is_silent() {
                 a_flow_ends_and_is_silent($host);
             }
             #[test]
-            fn impaired() {
+            fn flows_over_bad_links_end_once() {
                 flows_end_once_over_bad_links($host);
             }
             #[test]
-            fn closed() {
+            fn a_host_that_does_not_listen_accepts_no_flow() {
                 a_host_that_does_not_listen_takes_nothing($host);
             }
             #[test]
-            fn forgotten() {
+            fn a_forgotten_connection_does_not_restart() {
                 a_forgotten_connection_does_not_begin_anew($host);
             }
             #[test]
-            fn kept() {
+            fn a_further_message_is_accepted_or_ignored() {
                 a_further_message_is_taken_or_ignored($host, $takes_messages);
             }
         }

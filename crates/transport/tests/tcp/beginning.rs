@@ -10,7 +10,7 @@ use crate::lone::*;
 
 /// RFC 9293 3.5. Further answers are no duplicate ACKs.
 #[test]
-fn data_waits_for_the_answer_to_the_syn() {
+fn data_waits_for_the_syn_ack() {
     let mut sender = Lone::sender(&config(), None);
     let begin = sender.all();
     assert_eq!((begin.len(), begin[0].wire_bytes), (1, 64));
@@ -56,7 +56,7 @@ fn every_syn_is_answered() {
 
 /// RFC 9293 3.10.7.1, 3.10.7.2.
 #[test]
-fn nothing_begins_without_a_syn_or_where_nobody_listens() {
+fn no_connection_opens_without_a_syn_or_a_listener() {
     let mut without = segment(0);
     without.header.flags = Flags::default().with(Flags::FROM_OPENER);
     let mut receiver = Lone::receiver(&config());
@@ -69,14 +69,14 @@ fn nothing_begins_without_a_syn_or_where_nobody_listens() {
 
 /// RFC 9293 3.6.1: a late SYN does not reopen a connection.
 #[test]
-fn a_connection_that_was_forgotten_does_not_begin_anew() {
+fn a_forgotten_tcp_connection_does_not_restart() {
     let mut receiver = Lone::forgetful(&config());
     assert_eq!((receiver.answers(&syn()), receiver.answers(&segment(0))), (vec![], vec![]));
 }
 
 /// RFC 9293 3.10.7.4.
 #[test]
-fn the_end_is_acknowledged_each_time_and_told_once() {
+fn the_end_of_a_flow_is_acknowledged_each_time_and_reported_once() {
     let mut receiver = Lone::receiver(&Config { ack_every: 2, ..config() });
     let mut last = segment(2);
     last.header.flags = last.header.flags.with(Flags::LAST);

@@ -19,7 +19,7 @@ fn pushed(config: &Config) -> (Lone, Vec<Packet>) {
 /// whatever the window, and each further one is a segment less in the network. RFC 6582 3.2: a partial ACK resends the
 /// next hole, and takes back the duplicates of what it acknowledged.
 #[test]
-fn fast_recovery_without_blocks_is_that_of_the_rfc() {
+fn fast_recovery_without_sack_follows_the_rfc() {
     let (mut sender, _) = pushed(&standing(8));
     // 0 and 4 were lost: all others of the eight, and the segments behind them, cause a duplicate.
     let duplicates: Vec<Vec<u32>> = (0..8).map(|_| sender.data_after(&ack(0))).collect();
@@ -41,7 +41,7 @@ fn fast_recovery_without_blocks_is_that_of_the_rfc() {
 
 /// RFC 6582 3.2 step 3: a partial ACK resends the next hole.
 #[test]
-fn a_partial_ack_does_not_ask_the_window() {
+fn a_partial_ack_resends_regardless_of_the_window() {
     let (mut sender, _) = pushed(&standing(8));
     for sent in [8, 9, 0] {
         assert_eq!(sender.data_after(&ack(0)), [sent]);
@@ -51,7 +51,7 @@ fn a_partial_ack_does_not_ask_the_window() {
 
 /// RFC 5681 2: only an ACK with the greatest number is a duplicate.
 #[test]
-fn an_old_ack_or_one_of_nothing_outstanding_is_no_duplicate() {
+fn an_old_ack_or_an_ack_without_outstanding_data_is_no_duplicate() {
     let (mut sender, _) = pushed(&standing(4));
     sender.receive(&ack(4));
     sender.receive_times(3, &ack(4));
@@ -94,7 +94,7 @@ fn duplicates_after_a_timeout_begin_no_recovery() {
 
 /// RFC 9293 3.8.6.
 #[test]
-fn the_receive_window_bounds_what_is_outstanding() {
+fn the_receive_window_bounds_outstanding_data() {
     let mut sender = Lone::sender(&Config { receive_window: 5, ..standing(8) }, None);
     assert_eq!(sender.data(), [0, 1, 2, 3, 4]);
     assert_eq!(sender.data_after(&ack(2)), [5, 6]);
@@ -176,7 +176,7 @@ fn retransmissions_wait_for_the_window() {
 
 /// RFC 6675 2.
 #[test]
-fn with_blocks_a_duplicate_says_something_new() {
+fn with_sack_a_duplicate_ack_carries_new_blocks() {
     let mut pair = Pair::new(10);
     pair.sender.receive_times(5, &ack(0));
     assert_eq!(pair.take(), []);
@@ -185,7 +185,7 @@ fn with_blocks_a_duplicate_says_something_new() {
 
 /// RFC 2018 5, RFC 6675 5.1.
 #[test]
-fn a_timeout_does_not_resend_what_was_sacked() {
+fn a_timeout_does_not_resend_sacked_segments() {
     let mut pair = Pair::new(8);
     assert_eq!(pair.deliver(2), [8]);
     assert_eq!(pair.sender.timeout(100_000), Some(10_000));
@@ -195,7 +195,7 @@ fn a_timeout_does_not_resend_what_was_sacked() {
 
 /// RFC 6675 4.
 #[test]
-fn what_was_resent_is_not_lost_by_what_went_before() {
+fn earlier_segments_do_not_mark_a_retransmission_as_lost() {
     let mut pair = Pair::new(8);
     assert_eq!(pair.sender.timeout(100_000), Some(10_000));
     assert_eq!(pair.take(), [0]);

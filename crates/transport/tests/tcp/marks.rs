@@ -30,7 +30,7 @@ fn a_mark_is_echoed_until_the_sender_has_acted() {
 
 /// RFC 3168 6.1.1, 6.1.2: data is ECN-capable, the SYN is not; further echoes change nothing and stop growth.
 #[test]
-fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
+fn an_echo_halves_the_window_once_and_the_next_segment_has_cwr() {
     let mut sender = Lone::sender(&Config { handshake: Handshake::ThreeWay, ..ecn(8) }, None);
     let marks =
         |sender: &mut Lone| -> Vec<u8> { sender.all().iter().map(|packet| packet.marks).collect() };
@@ -53,7 +53,7 @@ fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
 
 /// htsim's DCTCP: the reduced window grows by one segment in a window of data, marked or not.
 #[test]
-fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
+fn with_growth_on_marked_acks_an_echo_opens_the_window() {
     let mut sender = Lone::sender(&Config { grows_when_marked: true, ..ecn(8) }, None);
     sender.all();
     sender.receive(&echo(1));
@@ -69,7 +69,7 @@ fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
 
 /// RFC 3168 6.1.5, 6.1.2: a new segment says that the window was reduced.
 #[test]
-fn what_is_resent_has_no_marks() {
+fn retransmissions_are_not_ecn_capable() {
     let mut sender = Lone::sender(&ecn(8), None);
     sender.all();
     sender.receive(&echo(1));

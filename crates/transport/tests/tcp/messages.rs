@@ -7,7 +7,7 @@ use trimline_transport::tcp::{Config, Control, Handshake};
 use trimline_transport::{RngStream, Side};
 
 use crate::impaired::any_config;
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 const SEGMENT: u64 = 1436;
 
@@ -23,10 +23,10 @@ fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
 fn impair(network: &mut Network, seed: u64, loss: u64) {
     let mut dice = RngStream::seed_from_u64(seed);
     network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
-        die if die < loss => Fate::Drop,
-        die if die < loss * 3 / 2 => Fate::Twice,
-        die if die < loss * 2 => Fate::Hold(TimeDelta::from_us(dice.next_u64() % 2000)),
-        _ => Fate::Pass,
+        die if die < loss => LinkAction::Drop,
+        die if die < loss * 3 / 2 => LinkAction::Twice,
+        die if die < loss * 2 => LinkAction::Hold(TimeDelta::from_us(dice.next_u64() % 2000)),
+        _ => LinkAction::Pass,
     });
 }
 
@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn message_after_message_arrives_and_is_told_of_once(
+    fn every_tcp_message_is_delivered_and_reported_once(
         config in any_config(),
         restart_after_idle: bool,
         seed: u64,
@@ -79,7 +79,7 @@ proptest! {
 
     /// Messages that overlap may count as one.
     #[test]
-    fn messages_that_are_handed_over_early_arrive_too(
+    fn messages_queued_early_arrive(
         config in any_config(),
         seed: u64,
         loss in any_loss(),
@@ -107,7 +107,7 @@ proptest! {
 /// A message's last ACKs end a subflow's repair of a timeout. The next message's first ACK was once taken for an answer
 /// to that timeout's retransmission.
 #[test]
-fn a_repair_that_ends_after_its_message_is_over_for_the_next_one() {
+fn a_recovery_that_outlives_its_message_ends_before_the_next() {
     let several = Config {
         initial_window: 3,
         control: Control::Dctcp { gain_shift: 4 },
@@ -180,7 +180,7 @@ fn family() -> [Config; 4] {
 }
 
 #[test]
-fn a_window_is_kept_however_long_nobody_sends() {
+fn an_idle_connection_keeps_its_window() {
     for config in family() {
         for idle in [0, 5_000, 30_000, 2_000_000] {
             let (sent, window) = burst(&config, idle);
@@ -192,7 +192,7 @@ fn a_window_is_kept_however_long_nobody_sends() {
 
 /// RFC 5681 4.1.
 #[test]
-fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
+fn with_restart_after_idle_a_window_restarts_after_an_rto() {
     for config in family() {
         let config = Config { restart_after_idle: true, ..config };
         let (sent, window) = burst(&config, 5_000);
@@ -205,7 +205,7 @@ fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
     let mut network = long_path(&config, 1);
     network.impairment = Box::new(|now, packet| {
         let is_lost = packet.header.kind == Kind::Data && now < us(5_000);
-        if is_lost { Fate::Drop } else { Fate::Pass }
+        if is_lost { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(1));
     let small = finish(&mut network, 1);
@@ -216,7 +216,7 @@ fn a_window_restarts_after_more_than_an_rto_where_it_is_asked_for() {
 
 /// The first mark after a long time without marks takes as little of the window as before.
 #[test]
-fn alpha_is_kept() {
+fn an_idle_connection_keeps_its_alpha() {
     let config = Config {
         control: Control::Dctcp { gain_shift: 4 },
         ecn: true,
@@ -246,7 +246,7 @@ fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) 
     let mut is_first = true;
     network.impairment = Box::new(move |_, packet| {
         let is_it = packet.header.kind == Kind::Data && packet.header.sequence == 500;
-        if is_it && core::mem::take(&mut is_first) { Fate::Drop } else { Fate::Pass }
+        if is_it && core::mem::take(&mut is_first) { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(1000));
     finish(&mut network, 1);
@@ -269,7 +269,7 @@ proptest! {
     /// RFC 9438 4.2, 5.8: seconds of short messages, in sequence or overlapping, count as a pause. The long message may
     /// come before the last short one is acknowledged.
     #[test]
-    fn time_that_the_application_limits_is_no_time_of_growth(
+    fn application_limited_time_does_not_grow_the_window(
         ms in 1_000u64..6_000,
         gap_us in prop_oneof![200u64..900, 1_000u64..30_000],
         length in 1u64..4,
@@ -305,7 +305,7 @@ proptest! {
 
 /// RFC 9438 4.2.
 #[test]
-fn time_without_data_is_no_time_of_growth() {
+fn idle_time_does_not_grow_the_window() {
     let config = Config { control: Control::Cubic, sack: true, initial_threshold: 10, ..config() };
     let mut network = long_path(&config, 1);
     network.open(1, 0, 1, Some(40));
@@ -330,7 +330,11 @@ fn a_subflow_that_had_lost_everything_carries_later_messages() {
         let lost = network.hosts[1].sent_data()[0].1.header.path;
         let until = if healed { network.now + TimeDelta::from_ms(12) } else { Time::NEVER };
         network.impairment = Box::new(move |now, packet| {
-            if packet.header.path == lost && now < until { Fate::Drop } else { Fate::Pass }
+            if packet.header.path == lost && now < until {
+                LinkAction::Drop
+            } else {
+                LinkAction::Pass
+            }
         });
         network.send(1, 40 * SEGMENT);
         finish(&mut network, 2);
@@ -354,7 +358,7 @@ fn the_last_segment_of_a_message_is_resent_as_it_was() {
     let mut is_first = true;
     network.impairment = Box::new(move |_, packet| {
         let is_short = packet.header.kind == Kind::Data && packet.wire_bytes == 64 + 100;
-        if is_short && core::mem::take(&mut is_first) { Fate::Drop } else { Fate::Pass }
+        if is_short && core::mem::take(&mut is_first) { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open_bytes(1, 0, 1, Some(SEGMENT + 100));
     network.run(us(1200));

@@ -7,7 +7,7 @@ use trimline_packet::{Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::Side;
 use trimline_transport::tcp::{Config, FastLane, Handshake, Notifications};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 use crate::lone::{Lone, ack, segment, standing, syn, syn_answer};
 
 const FASTLANE: Notifications = Notifications::FastLane(FastLane { retry_shift: 1 });
@@ -32,18 +32,22 @@ fn beyond(number: u32, bytes: u32) -> Packet {
 }
 
 /// Drops the first transmissions of these segments, with notifications.
-fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
+fn notifying(segments: &[u32]) -> impl FnMut(Time, &Packet) -> LinkAction + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && left.remove(&packet.header.sequence) { Fate::Notify } else { Fate::Pass }
+        if is_data && left.remove(&packet.header.sequence) {
+            LinkAction::Notify
+        } else {
+            LinkAction::Pass
+        }
     }
 }
 
 /// Returns the completion time of a flow of two segments; the first transmissions of `lost` are dropped.
 fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
     let mut network = Network::new(2, 1, config);
-    network.impairment = Box::new(telling(lost));
+    network.impairment = Box::new(notifying(lost));
     network.open(1, 0, 1, Some(2));
     network.run(us(1_000_000));
     let statistics = network.hosts[1].endpoint.sender_statistics(0);
@@ -55,7 +59,7 @@ fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
 
 /// FastLane 2.1: without notifications the loss costs a timeout.
 #[test]
-fn a_lone_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
+fn a_notified_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
     for handshake in [Handshake::ThreeWay, Handshake::FastOpen, Handshake::Standing] {
         let plain = Config { handshake, ..config() };
         let fastlane = Config { notifications: FASTLANE, ..plain.clone() };
@@ -121,7 +125,7 @@ fn packets_count_the_timeouts_of_their_flow() {
 
 /// FastLane 3.4.1: at most half the window goes, lowest numbers first.
 #[test]
-fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
+fn half_a_window_is_resent_at_a_time_before_new_data() {
     let mut lone = Lone::sender(&fastlane(8), Some(100));
     lone.data();
     for sequence in [6, 3, 5, 2, 7] {
@@ -142,7 +146,7 @@ fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
 
 /// Cumulative ACKs hide segments resent behind a hole; the count of bytes shows them.
 #[test]
-fn the_count_of_bytes_frees_a_place() {
+fn the_count_of_bytes_reveals_segments_received_beyond_a_hole() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
     lone.data();
     // The notification of 0 is lost. Two of the others may go at a time.
@@ -161,7 +165,7 @@ fn the_count_of_bytes_frees_a_place() {
 
 /// FastLane 3.4.1: the smallest number ignores max_sim, since cumulative ACKs wait for it.
 #[test]
-fn the_smallest_number_is_resent_at_once() {
+fn the_first_missing_segment_is_resent_at_once() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
     lone.data();
     for sequence in [1, 2, 3] {
@@ -175,7 +179,7 @@ fn the_smallest_number_is_resent_at_once() {
 
 /// FastLane 3.4.1: max_sim falls with each try of a segment.
 #[test]
-fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
+fn repeated_drops_reduce_the_segments_resent_at_a_time() {
     let mut lone = Lone::sender(&fastlane(16), Some(100));
     lone.data();
     (4..16).for_each(|sequence| {
@@ -216,7 +220,7 @@ fn duplicate_acks_resend_nothing() {
 
 /// FastLane 3.4.1: each new ACK sets the inflation; among duplicates the maximum counts.
 #[test]
-fn bytes_out_of_order_inflate_the_window() {
+fn out_of_order_bytes_inflate_the_window() {
     let mut lone = Lone::sender(&fastlane(4), Some(100));
     assert_eq!(lone.data(), [0, 1, 2, 3]);
     assert_eq!(lone.data_after(&beyond(0, 1436)), [4]);
@@ -259,7 +263,7 @@ fn received(sequences: &[(u32, u16)]) -> (u32, u32, u8) {
 
 /// FastLane 3.4.1.
 #[test]
-fn acks_say_how_many_bytes_lie_beyond_their_number() {
+fn acks_count_the_bytes_beyond_their_number() {
     let full = 1436;
     assert_eq!(received(&[(0, full)]), (1, 0, 0));
     assert_eq!(received(&[(1, full)]), (0, 1436, 7));
@@ -271,7 +275,7 @@ fn acks_say_how_many_bytes_lie_beyond_their_number() {
 }
 
 #[test]
-fn a_segment_that_was_told_of_leaves_the_timer() {
+fn a_notified_segment_has_no_timer() {
     let mut sender = Lone::sender(&fastlane(8), None);
     sender.all();
     assert_eq!(sender.at(5_000).data_after(&notified(0, 0)), [0]);
@@ -280,7 +284,7 @@ fn a_segment_that_was_told_of_leaves_the_timer() {
 
 /// FastLane 3.4.1.
 #[test]
-fn a_syn_and_its_answer_are_resent_at_once() {
+fn a_notified_syn_or_syn_ack_is_resent_at_once() {
     let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
     let mut lone = Lone::sender(&config, Some(9));
     let mut first = lone.next().expect("a SYN");
@@ -303,7 +307,7 @@ fn a_syn_and_its_answer_are_resent_at_once() {
 }
 
 #[test]
-fn an_ack_is_resent_unless_another_has_said_as_much() {
+fn a_dropped_tcp_ack_is_resent_unless_another_covers_it() {
     let mut lone = Lone::receiver(&fastlane(8));
     let acks: Vec<Packet> = [0, 1, 3, 4].map(|sequence| lone.answers(&segment(sequence))[0]).into();
     let notified = |ack: &Packet| {
@@ -349,7 +353,7 @@ fn a_quench_halves_the_window_once_and_resends_nothing() {
 
 /// A drop halves the window in slow start once per flight.
 #[test]
-fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
+fn a_drop_after_a_timeout_halves_the_regrown_window() {
     let mut lone = Lone::sender(&fastlane(8), Some(100));
     lone.data();
     lone.pass(10_500);
@@ -414,7 +418,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn flows_end_over_any_network_that_tells(
+    fn flows_end_over_any_network_that_notifies(
         seed: u64,
         senders in 1u32..6,
         segments in 1u64..60,
@@ -434,13 +438,13 @@ proptest! {
             draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Control packets are dropped and notified too.
             match draws >> 33 {
-                draw if draw % 100 < loss => Fate::Drop,
-                draw if draw % 100 < 2 * loss => Fate::Notify,
-                draw if draw % 97 == 0 => Fate::Twice,
+                draw if draw % 100 < loss => LinkAction::Drop,
+                draw if draw % 100 < 2 * loss => LinkAction::Notify,
+                draw if draw % 97 == 0 => LinkAction::Twice,
                 draw if draw % 13 == 0 && packet.service == Service::Droppable => {
-                    Fate::Hold(TimeDelta::from_us(draw % 100))
+                    LinkAction::Hold(TimeDelta::from_us(draw % 100))
                 }
-                _ => Fate::Pass,
+                _ => LinkAction::Pass,
             }
         });
         (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));

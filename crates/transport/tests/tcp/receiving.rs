@@ -20,7 +20,7 @@ fn numbers(receiver: &mut Lone, sequence: u32) -> Vec<u32> {
 /// RFC 5681 4.2: at least every second segment in order is answered; segments out of order, at a gap and copies at
 /// once.
 #[test]
-fn order_delays_acks_and_disorder_does_not() {
+fn only_in_order_segments_have_delayed_acks() {
     let mut receiver = receiver(2);
     let answers: Vec<Vec<u32>> =
         [0, 1, 3, 5, 2, 4, 6, 6].map(|sequence| numbers(&mut receiver, sequence)).into();
@@ -45,7 +45,7 @@ fn an_ack_waits_from_the_first_segment_that_it_answers() {
 
 /// RFC 9293 3.10.7.4.
 #[test]
-fn what_lies_beyond_the_receive_window_is_not_taken() {
+fn segments_beyond_the_receive_window_are_discarded() {
     let mut receiver = Lone::receiver(&Config { receive_window: 5, ..config() });
     let mut is_taken = |sequence| receiver.receive(&segment(sequence)) != Disposition::Discard;
     assert_eq!([0, 6, 5, 7].map(&mut is_taken), [true, false, true, false]);

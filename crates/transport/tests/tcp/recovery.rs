@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use trimline_packet::{Kind, Packet, Time, TimeDelta};
 use trimline_transport::tcp::{Config, Control};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 /// Loses the first transmission of these segments.
-fn losing(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
+fn losing(segments: &[u32]) -> impl FnMut(Time, &Packet) -> LinkAction + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && left.remove(&packet.header.sequence) { Fate::Drop } else { Fate::Pass }
+        if is_data && left.remove(&packet.header.sequence) {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     }
 }
 
@@ -50,7 +54,7 @@ fn one_loss_in_slow_start_halves_the_window_and_nothing_times_out() {
 
 /// RFC 6582, RFC 6675.
 #[test]
-fn scattered_losses_take_a_round_trip_each_without_sack_and_one_with_it() {
+fn scattered_losses_cost_one_round_trip_with_sack_and_one_each_without() {
     let lost = [31, 33, 36, 40, 47];
     let mut spans = Vec::new();
     for sack in [false, true] {
@@ -81,7 +85,7 @@ fn scattered_losses_take_a_round_trip_each_without_sack_and_one_with_it() {
 /// RFC 6675 NextSeg (4): recovery resends the last segment once, and its block shows the other losses. Without blocks,
 /// and for a tail outside a recovery, the timer decides.
 #[test]
-fn a_tail_lost_behind_a_hole_is_rescued_by_its_last_segment() {
+fn a_tail_loss_after_a_hole_is_recovered_by_a_rescue_retransmission() {
     let config = Config { initial_window: 20, initial_threshold: 20, sack: true, ..config() };
     for lost in [&[88, 99][..], &[88, 97, 98, 99], &[88, 92, 98, 99]] {
         let network = run(&config, 100, lost);
@@ -98,7 +102,7 @@ fn a_tail_lost_behind_a_hole_is_rescued_by_its_last_segment() {
 
 /// RFC 3042: the first two duplicate ACKs send new segments.
 #[test]
-fn limited_transmit_keeps_small_windows_from_timing_out() {
+fn limited_transmit_avoids_timeouts_of_small_windows() {
     let config = Config { initial_window: 4, initial_threshold: 4, ..config() };
     let network = run(&config, 30, &[4]);
     assert_eq!(network.hosts[1].endpoint.sender_statistics(0).timeouts, 0);
@@ -111,7 +115,7 @@ fn timeouts_back_off_by_two_and_stop_at_the_bound() {
     let mut network = Network::new(2, 1, &config);
     network.impairment = Box::new(|now, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && now < us(420_000) { Fate::Drop } else { Fate::Pass }
+        if is_data && now < us(420_000) { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(1));
     network.run(us(2_000_000));
@@ -141,7 +145,7 @@ fn held(config: &Config) -> Network {
     network.impairment = Box::new(|now, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
         let is_held = is_data && (us(1_000)..us(12_900)).contains(&now);
-        if is_held { Fate::Hold(us(13_000).saturating_since(now)) } else { Fate::Pass }
+        if is_held { LinkAction::Hold(us(13_000).saturating_since(now)) } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(600));
     network.run(us(1_000_000));
@@ -150,7 +154,7 @@ fn held(config: &Config) -> Network {
 }
 
 #[test]
-fn a_spurious_timeout_is_seen_and_taken_back() {
+fn a_spurious_timeout_is_detected_and_undone() {
     let base = Config { initial_window: 20, initial_threshold: 20, ..config() };
     let plain = held(&base);
     let statistics = plain.hosts[1].endpoint.sender_statistics(0);
@@ -176,7 +180,7 @@ fn a_spurious_timeout_is_seen_and_taken_back() {
 }
 
 #[test]
-fn a_real_timeout_stays_one() {
+fn a_real_timeout_is_not_undone() {
     let base = Config { initial_window: 16, initial_threshold: 16, frto: true, ..config() };
     let lost: Vec<u32> = (20..37).collect();
     for (sack, timestamps) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -188,7 +192,7 @@ fn a_real_timeout_stays_one() {
 
 /// RFC 5681 4.2: one ACK for two segments, at most the delay late.
 #[test]
-fn acks_are_delayed_in_order_and_immediate_at_a_gap() {
+fn acks_are_delayed_in_order_and_immediate_at_a_hole() {
     let config = Config { ack_every: 2, ack_delay: TimeDelta::from_us(500), ..config() };
     let network = run(&config, 101, &[]);
     let acks = network.hosts[0].sent.len() as u64;
@@ -201,7 +205,7 @@ fn acks_are_delayed_in_order_and_immediate_at_a_gap() {
 
 /// RFC 5681 4.2. No second segment follows here, so a delayed ACK would leave the sender to its timer.
 #[test]
-fn a_segment_that_fills_a_gap_is_answered_at_once() {
+fn a_segment_that_fills_a_hole_is_acknowledged_at_once() {
     let config = Config { ack_every: 2, ..config() };
     let network = run(&config, 101, &[95, 97]);
     let statistics = network.hosts[1].endpoint.sender_statistics(0);

@@ -58,7 +58,7 @@ fn equal_flows_get_equal_shares_and_fill_the_link() {
 /// RFC 5681 4.2: an ACK waits for two segments, and a slowed flow has two in flight. It gets at least half of an equal
 /// share.
 #[test]
-fn flows_that_marks_slow_down_do_not_wait_for_delayed_acks() {
+fn flows_slowed_by_marks_do_not_wait_for_delayed_acks() {
     for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
         let config = Config { control, ecn: true, sack: true, ack_every: 2, ..config() };
         for flows in [2, 5, 12] {

@@ -25,7 +25,7 @@ fn pushed(receive_window: u16) -> Lone {
 
 /// RFC 8684 3.3.4: the window ignores what a subflow has acknowledged.
 #[test]
-fn the_receive_window_is_of_the_connection() {
+fn the_receive_window_belongs_to_the_connection() {
     let mut sender = pushed(8);
     assert_eq!(sender.answers(&subflow_ack(1, 4, 0)), []);
     let sent = sender.answers(&subflow_ack(0, 1, 2));
@@ -38,7 +38,7 @@ fn the_receive_window_is_of_the_connection() {
 
 /// RFC 8684 3.3.6: segments are offered once, unless the connection has acknowledged them.
 #[test]
-fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
+fn a_timeout_offers_outstanding_data_to_the_other_subflow() {
     let mut sender = pushed(8);
     let early = sender.at(5_000).answers(&subflow_ack(1, 4, 2));
     assert_eq!(names(&early).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [8, 9]);
@@ -56,7 +56,7 @@ fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
 
 /// RFC 8684 3.3.6.
 #[test]
-fn what_the_connection_has_is_not_offered() {
+fn data_that_the_connection_has_is_not_offered() {
     let mut sender = pushed(8);
     assert_eq!(names(&sender.at(5_000).answers(&subflow_ack(1, 4, 2))), [(1, 8), (1, 9)]);
     assert_eq!(sender.timeout(100_000), Some(10_000));
@@ -77,7 +77,7 @@ fn a_subflow_does_not_take_what_it_offered() {
 /// RFC 8684 3.3.2: the answer to a SYN repeated behind data acknowledges that data on its subflow; without the
 /// connection's number a full window would stay closed for ever.
 #[test]
-fn the_answer_to_a_syn_that_comes_again_says_how_far_the_connection_is() {
+fn a_repeated_syn_ack_carries_the_progress_of_the_connection() {
     let config = Config { subflows: 2, receive_window: 1, ..standing(4) };
     let mut receiver = Lone::receiver(&config);
     assert_eq!(receiver.answers(&syn()).len(), 1);

@@ -5,7 +5,7 @@ use trimline_packet::{BitRate, Kind, Packet, TimeDelta};
 use trimline_transport::Side;
 use trimline_transport::tcp::{Config, Control, Handshake};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 use crate::lone::*;
 
 /// A configuration whose timeout is three round trips after the first sample, however short.
@@ -15,7 +15,7 @@ fn without_bound(window: u16) -> Config {
 
 /// RFC 6298 5.1.
 #[test]
-fn a_segment_sent_later_does_not_put_the_timer_off() {
+fn a_later_segment_does_not_postpone_the_timer() {
     let mut sender = Lone::sender(&standing(4), None);
     sender.next();
     sender.at(3_000).all();
@@ -24,7 +24,7 @@ fn a_segment_sent_later_does_not_put_the_timer_off() {
 
 /// RFC 6298 5.3: duplicates do not restart the timer.
 #[test]
-fn new_data_acknowledged_starts_the_timer_anew() {
+fn an_ack_of_new_data_restarts_the_timer() {
     let mut sender = Lone::sender(&standing(4), None);
     sender.all();
     sender.at(5_000).receive(&ack(1));
@@ -35,7 +35,7 @@ fn new_data_acknowledged_starts_the_timer_anew() {
 
 /// RFC 6675 6: only the resent oldest segment restarts the timer.
 #[test]
-fn fast_recovery_starts_the_timer_anew() {
+fn fast_recovery_restarts_the_timer() {
     let mut sender = Lone::sender(&standing(8), None);
     sender.all();
     sender.at(1_000).receive(&ack(1));
@@ -47,7 +47,7 @@ fn fast_recovery_starts_the_timer_anew() {
 
 /// RFC 6298 5.2.
 #[test]
-fn the_timer_stops_when_nothing_is_outstanding() {
+fn the_timer_stops_without_outstanding_data() {
     let mut sender = Lone::sender(&standing(4), None);
     sender.all();
     sender.at(5_000).receive(&ack(4));
@@ -56,7 +56,7 @@ fn the_timer_stops_when_nothing_is_outstanding() {
 
 /// RFC 6298 3 and 5: the back-off stays until the next sample.
 #[test]
-fn what_was_resent_measures_no_round_trip() {
+fn a_retransmission_measures_no_round_trip() {
     for next_sample in [false, true] {
         let mut sender = Lone::sender(&without_bound(1), None);
         assert_eq!(sender.data(), [0]);
@@ -74,7 +74,7 @@ fn what_was_resent_measures_no_round_trip() {
 
 /// RFC 6298 3.
 #[test]
-fn what_was_sacked_measures_no_round_trip() {
+fn a_sacked_segment_measures_no_round_trip() {
     let config = Config { sack: true, ..without_bound(2) };
     let (mut sender, mut receiver) = (Lone::sender(&config, None), Lone::receiver(&config));
     let sent = sender.all();
@@ -103,7 +103,7 @@ fn answered(losses: u64) -> Lone {
 
 /// RFC 6298 2.2.
 #[test]
-fn the_handshake_is_the_first_sample() {
+fn the_handshake_gives_the_first_round_trip_sample() {
     let mut sender = answered(0);
     assert_eq!(sender.data(), [0, 1, 2, 3]);
     assert_eq!(sender.timeout(100_000), Some(400));
@@ -111,7 +111,7 @@ fn the_handshake_is_the_first_sample() {
 
 /// RFC 6298 3, RFC 5681 3.1: the window is then one segment.
 #[test]
-fn a_syn_that_was_resent_measures_no_round_trip() {
+fn a_resent_syn_measures_no_round_trip() {
     let mut sender = answered(1);
     assert_eq!(sender.data(), [0]);
     assert_eq!(sender.timeout(100_000), Some(30_100));
@@ -119,7 +119,7 @@ fn a_syn_that_was_resent_measures_no_round_trip() {
 
 /// RFC 5681 3.1.
 #[test]
-fn a_second_timeout_leaves_the_threshold() {
+fn a_second_timeout_keeps_the_threshold() {
     let config = Config { initial_threshold: u16::MAX, ..standing(16) };
     let mut sender = Lone::sender(&config, None);
     sender.all();
@@ -185,9 +185,9 @@ fn transfer(
             && Some(packet.header.sequence) == lost;
         if is_it {
             lost = None;
-            return Fate::Drop;
+            return LinkAction::Drop;
         }
-        Fate::Pass
+        LinkAction::Pass
     });
     network.open(1, 0, 1, Some(segments));
     assert!(network.run_until_acknowledged(1, 1, us(1_000_000_000)));

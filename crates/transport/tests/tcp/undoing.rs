@@ -20,7 +20,7 @@ fn timed_out(times: usize, segments: Option<u64>) -> Lone {
 
 /// RFC 5682 2.1 (2b), (3b): new segments follow the first ACK.
 #[test]
-fn two_acks_that_advance_take_a_timeout_back() {
+fn two_advancing_acks_undo_a_timeout() {
     let mut sender = timed_out(1, None);
     assert_eq!(sender.data_after(&ack(1)), [8, 9]);
     assert_eq!(sender.sent().undone, 0);
@@ -83,7 +83,7 @@ fn held(window: u16) -> (Lone, Lone, Vec<Packet>) {
 
 /// RFC 3708 2: some copies are not enough.
 #[test]
-fn a_reduction_is_taken_back_when_all_that_was_resent_came_twice() {
+fn a_reduction_is_undone_if_all_retransmissions_were_duplicates() {
     let (mut sender, mut receiver, sent) = held(4);
     let mut resent = sender.all();
     sender.receive(&receiver.answers(&sent[0])[0]);
@@ -105,7 +105,7 @@ fn a_reduction_is_taken_back_when_all_that_was_resent_came_twice() {
 
 /// RFC 5682 2.1, RFC 6298 5.5.
 #[test]
-fn a_timeout_for_nothing_leaves_no_back_off() {
+fn a_spurious_timeout_leaves_no_back_off() {
     let (mut sender, mut receiver, sent) = held(2);
     let resent = sender.all();
     sender.at(10_100).receive(&receiver.answers(&sent[0])[0]);
@@ -118,7 +118,7 @@ fn a_timeout_for_nothing_leaves_no_back_off() {
 
 /// RFC 3708 2: only copies of this recovery's retransmissions count.
 #[test]
-fn a_copy_of_what_was_not_resent_takes_nothing_back() {
+fn a_duplicate_of_an_original_segment_undoes_no_reduction() {
     let config = Config { sack: true, dsack: true, ..standing(10) };
     let (mut sender, mut receiver) = (Lone::sender(&config, None), Lone::receiver(&config));
     let sent = sender.all();

@@ -13,7 +13,7 @@ fn check(crate_files: &[(&str, &str)], expected: &[&str]) {
 }
 
 #[test]
-fn a_circle_of_two_names_file_and_line_of_each_arrow() {
+fn a_cycle_of_two_modules_names_file_and_line_of_each_arrow() {
     let text = files(&[
         ("lib.rs", "mod a;\nmod b;\n"),
         ("a.rs", "\nuse crate::b::B;\n"),
@@ -25,7 +25,7 @@ fn a_circle_of_two_names_file_and_line_of_each_arrow() {
 }
 
 #[test]
-fn a_circle_of_three_begins_at_the_least() {
+fn a_cycle_of_three_modules_begins_at_the_first_name() {
     check(
         &[
             ("lib.rs", "mod a; mod b; mod c;"),
@@ -47,7 +47,7 @@ fn a_circle_of_three_begins_at_the_least() {
 }
 
 #[test]
-fn files_of_a_features_room_stand_at_their_own_heights() {
+fn files_of_a_feature_have_their_own_layers() {
     let room = [
         ("lib.rs", "mod features; mod network;"),
         ("features.rs", "mod pause;"),
@@ -63,7 +63,7 @@ fn files_of_a_features_room_stand_at_their_own_heights() {
 }
 
 #[test]
-fn a_diamond_is_no_circle() {
+fn a_diamond_is_no_cycle() {
     check(
         &[
             ("lib.rs", "mod a; mod b; mod c; mod d;"),
@@ -77,7 +77,7 @@ fn a_diamond_is_no_circle() {
 }
 
 #[test]
-fn arrows_of_tests_do_not_count() {
+fn dependencies_of_tests_do_not_count() {
     check(
         &[
             ("lib.rs", "mod a; mod b; #[cfg(test)] mod tests;"),
@@ -102,7 +102,7 @@ fn arrows_of_tests_do_not_count() {
 }
 
 #[test]
-fn a_name_that_is_passed_on_belongs_to_where_it_is_defined() {
+fn a_reexported_name_belongs_to_its_defining_module() {
     // b names C through its parent, which has it from c.
     let root = "mod a; mod f { mod b; mod c; pub use c::C; pub(crate) use b::*; }";
     let files = |c| {
@@ -133,7 +133,7 @@ fn a_child_names_its_parents_types_and_calls_none_of_its_functions() {
 }
 
 #[test]
-fn modules_inside_folders_are_their_folder_outside() {
+fn a_nested_module_counts_as_its_folder_outside() {
     check(
         &[
             ("lib.rs", "mod a; mod b;"),
@@ -146,7 +146,7 @@ fn modules_inside_folders_are_their_folder_outside() {
 }
 
 #[test]
-fn other_crates_and_what_is_bound_to_them_are_no_modules() {
+fn names_of_other_crates_are_no_modules() {
     check(
         &[
             ("lib.rs", "mod fmt; mod b; use std::fmt as display;"),
@@ -166,7 +166,7 @@ fn a_file_that_is_missing_is_named() {
 }
 
 #[test]
-fn what_is_tolerated_and_no_circle_is_an_error() {
+fn a_tolerated_cycle_that_does_not_exist_is_an_error() {
     let circle = |names: &str| (("sim".to_owned(), names.to_owned()), "src/a.rs:1".to_owned());
     let found = BTreeMap::from([circle("a -> b -> a"), circle("c -> d -> c")]);
     assert_eq!(judge(&found, &[("sim", "a -> b -> a"), ("sim", "c -> d -> c")]), [""; 0]);

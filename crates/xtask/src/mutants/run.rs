@@ -15,7 +15,7 @@ const TREE: &str = "target/mutations/tree";
 const BUILD: &str = "target/mutations/build";
 
 /// Folders that are not copied: no crate reads them.
-const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__", "fuzz"];
+const SKIPPED: [&str; 7] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_the_whole_list_once() {
+    fn parts_cover_the_list_of_mutants_once() {
         assert_eq!(parse_part("2/8"), Some((2, 8)));
         for wrong in ["0/8", "9/8", "1", "1/0", "a/b", ""] {
             assert_eq!(parse_part(wrong), None, "{wrong}");

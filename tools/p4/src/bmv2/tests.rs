@@ -16,7 +16,7 @@ fn refused(pointer: &str, value: Value, expected: &str) {
 }
 
 #[test]
-fn what_would_be_ignored_is_refused() {
+fn unsupported_parts_of_a_program_are_refused() {
     refused("/__meta__/version/0", json!(3), "expected version 2 of the format, not 3");
     refused("/header_stacks", json!([{}]), "header_stacks is not supported: [{}]");
     refused("/header_types/2/fields/0/2", json!(true), "expected an unsigned ethernet.destination");
@@ -37,7 +37,7 @@ fn what_would_be_ignored_is_refused() {
 }
 
 #[test]
-fn the_longest_prefix_decides() {
+fn the_longest_prefix_matches() {
     let program = program::<Opf>(&crate::root(), KEPT).unwrap();
     let mut switch = Switch::new(&program, 1);
     for (prefix, port) in [("::/0", 1), ("fd00:2::1/128", 2), ("fd00:2::/32", 3), ("fd00::/16", 4)]
@@ -54,7 +54,7 @@ fn the_longest_prefix_decides() {
 }
 
 #[test]
-fn commands_that_cannot_be_obeyed_name_their_line() {
+fn invalid_commands_name_their_line() {
     let program = program::<Opf>(&crate::root(), KEPT).unwrap();
     let mut switch = Switch::new(&program, 1);
     let add = |rest: &str| format!("table_add ingress.ipv4_route ingress.{rest}");
@@ -78,7 +78,7 @@ fn commands_that_cannot_be_obeyed_name_their_line() {
 }
 
 #[test]
-fn published_check_values() {
+fn checksums_match_published_check_values() {
     // Section 3 of RFC 1071: the sum of these is ddf2.
     assert_eq!(internet_checksum(&[0, 1, 0xf2, 3, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
     assert_eq!(crc32(b"123456789"), 0xcbf4_3926);

@@ -150,7 +150,7 @@ mod tests {
     use crate::simple_switch::tests::compared;
 
     #[test]
-    fn differences_are_found() {
+    fn differences_from_simple_switch_are_found() {
         // Four places in each of three queues.
         let expected = "simple_switch gives the interpreter's 77 frames and 9 registers for 131 packets\n\
              simple_switch accounts for a burst of 200 to a slow port: 4 whole, 4 trimmed, 4 returned, 188 dropped";

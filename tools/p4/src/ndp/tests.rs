@@ -28,7 +28,7 @@ fn bench(choices: &Choices) -> Bench<'static> {
 }
 
 #[test]
-fn what_the_program_cannot_be_set_to_is_refused() {
+fn settings_that_the_program_lacks_are_refused() {
     for choices in [Choices::paper(8, 9000), Choices::netfpga(), Choices::drop_tail(8)] {
         assert!(Ndp::commands(&choices).is_err());
     }
@@ -74,7 +74,7 @@ fn check(vector: &Vector, when_chosen: bool) {
 }
 
 #[test]
-fn the_program_is_the_reference() {
+fn the_p4_program_agrees_with_the_reference() {
     for seed in 1..=32 {
         let (packets, header_bytes) = (1 + seed % 4, 64 + 10 * seed);
         let data_bytes = if seed % 4 == 0 { 128 * seed } else { u32::MAX.into() };
@@ -133,7 +133,7 @@ proptest! {
 
     /// IPv4 and IPv6: trimmed and returned packets have the bytes of the wire format.
     #[test]
-    fn trimmed_and_returned_frames_are_those_of_the_wire_format(
+    fn trimmed_and_returned_frames_follow_the_wire_format(
         v6 in any::<bool>(),
         payload in prop_oneof![0..40u16, 0..9000u16],
         sequence in any::<u32>(),
@@ -160,7 +160,7 @@ proptest! {
     /// Frames with any cut or damage outside their addresses are trimmed if the wire format permits it, otherwise
     /// dropped or forwarded unchanged.
     #[test]
-    fn what_is_not_understood_is_not_changed(
+    fn unknown_frames_are_not_changed(
         v6 in any::<bool>(),
         service in prop_oneof![
             Just(Service::Trimmable), Just(Service::Trimmable), Just(Service::Droppable),

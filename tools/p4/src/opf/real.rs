@@ -87,7 +87,7 @@ mod tests {
     use crate::simple_switch::{Run, tests::compared};
 
     #[test]
-    fn differences_are_found() {
+    fn differences_from_simple_switch_are_found() {
         let arrivals = plan().unwrap().0;
         let detoured = arrivals.iter().take(DETOURED).enumerate();
         let draws = detoured.flat_map(|(index, (input, _))| {

@@ -90,7 +90,7 @@ proptest! {
 
     /// Ports, registers and frames agree with the switch crate's decision.
     #[test]
-    fn the_program_decides_as_the_reference(
+    fn the_p4_detours_agree_with_the_reference(
         threshold in 0..5u32,
         limit in prop_oneof![4 => 0..4u8, 1 => Just(255)],
         to_switch in any::<[bool; PORTS]>(),
@@ -130,7 +130,7 @@ fn leaves(commands: &str, bytes: &[u8], expected: Option<Vec<u8>>) {
 }
 
 #[test]
-fn a_ttl_that_runs_out_is_refused_and_a_higher_one_says_nothing() {
+fn an_expired_ttl_is_dropped_and_a_ttl_above_the_initial_one_is_ignored() {
     for time_to_live in [0, 1, 2, 65, 255] {
         // Without a limit too.
         let no_limit = "table_set_default ingress.settings ingress.set 64 255 8 4\n";
@@ -141,7 +141,7 @@ fn a_ttl_that_runs_out_is_refused_and_a_higher_one_says_nothing() {
 }
 
 #[test]
-fn where_the_vectors_are_silent() {
+fn the_program_handles_cases_without_a_vector() {
     let nothing_set = "table_set_default ingress.settings ingress.set 0 0 0 0";
     leaves(nothing_set, &marked(|_| {}), Some(marked(|bytes| bytes[22] = 63)));
     // A frame that is not IP is forwarded, even if its DSCP, 0, is taken for unscheduled.
@@ -194,7 +194,7 @@ fn ways(switch: &mut Switch<'_>, input: u64) -> Vec<u64> {
 }
 
 #[test]
-fn flows_are_spread_over_a_set_and_keep_their_port() {
+fn flows_spread_over_equal_cost_ports_and_keep_their_port() {
     let mut one = switch("");
     let first = ways(&mut one, 0);
     assert_eq!(first, ways(&mut one, 0), "a flow keeps its port");
@@ -216,7 +216,7 @@ fn flows_are_spread_over_a_set_and_keep_their_port() {
 
 /// The kept tables equal the bench's, with ports 2 to 5 to switches.
 #[test]
-fn the_tables_are_the_switch_of_the_vectors() {
+fn the_tables_describe_the_switch_of_the_vectors() {
     let mut to_switch = [false; PORTS];
     to_switch[2..6].fill(true);
     let config = Config { threshold: 8, limit: 2, to_switch, dead: [false; PORTS] };

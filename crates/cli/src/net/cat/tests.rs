@@ -136,7 +136,7 @@ fn transfers() -> u64 {
 }
 
 #[test]
-fn a_cable_that_loses_a_tenth_makes_no_whole_transfer_a_failure() {
+fn a_complete_transfer_over_a_lossy_cable_is_no_failure() {
     const AT_ONCE: u64 = 8;
     let all = transfers();
     let run = |first: u64| {
@@ -169,7 +169,7 @@ fn a_megabyte_crosses_a_cable_that_loses_thirty_percent() {
 
 /// The listener has everything, and none of its frames arrives for a second.
 #[test]
-fn a_listener_stays_until_its_answer_is_heard() {
+fn a_listener_stays_until_its_answer_is_acknowledged() {
     let (end, far) = lossy(0, 0);
     let mut first = None;
     // A token comes first.
@@ -187,7 +187,7 @@ fn a_listener_stays_until_its_answer_is_heard() {
 }
 
 #[test]
-fn bytes_that_no_sum_of_the_packets_protects_are_compared() {
+fn bytes_without_a_packet_checksum_are_compared() {
     let (end, far) = lossy(0, 0);
     // Swap two words: no 16-bit sum notices.
     let change = |frame: &mut [u8]| {
@@ -203,7 +203,7 @@ fn bytes_that_no_sum_of_the_packets_protects_are_compared() {
 }
 
 #[test]
-fn a_full_output_fails_both_ends_at_once_and_both_say_why() {
+fn a_full_output_fails_both_ends_at_once_with_its_cause() {
     let outcome = transfer(8_000_000, 500_000, lossy(0, 0));
     for said in [outcome.sender.unwrap_err(), outcome.listener.unwrap_err()] {
         assert!(said.contains("standard output: no storage space"), "{said}");
@@ -212,7 +212,7 @@ fn a_full_output_fails_both_ends_at_once_and_both_say_why() {
 }
 
 #[test]
-fn one_connection_is_taken_and_all_others_are_refused() {
+fn one_connection_is_accepted_and_all_others_are_refused() {
     let mut pair = Pair::new(SERVICE);
     let mut taken = None;
     let mut ends = Vec::new();

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_stands_for_its_settings_and_keys_change_them() {
+    fn a_detour_scheme_sets_defaults_that_keys_change() {
         assert_eq!(model("data_queue = \"64pkt\", detour = {}"), DetourModel::opf(56));
         assert_eq!(model("detour = {}"), DetourModel::opf(7), "of eight packets");
         assert_eq!(model("detour.scheme = \"dibs\""), DetourModel::dibs());
@@ -251,13 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_the_port_is_what_the_threshold_is_of() {
+    fn the_default_threshold_follows_the_port_limit() {
         let text = "profile = \"priorities\", data_queue = \"100pkt\", port_limit = \"64pkt\"";
         assert_eq!(model(&format!("{text}, detour = {{}}")).hot, Some(Hot::Above(56)));
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_detours_are_refused() {
         let refused = |topology: &str, keys: &str| {
             plan(topology, &format!("data_queue = \"64pkt\", detour = {{ {keys} }}"))
                 .expect_err("refused")

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_is_counted_in_the_table_or_beside_it() {
+    fn a_path_length_is_counted_inside_or_beyond_the_table() {
         let mut paths = Paths::default();
         let steps = |switches, detours| Steps { switches, detours, found: 0 };
         let cases = [

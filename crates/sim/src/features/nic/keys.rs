@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_one_word_or_a_table() {
+    fn a_host_queue_is_a_value_or_a_table() {
         let transmit = |rest: &str| parse(&format!("{TCP}{rest}")).unwrap().transmit.unwrap();
         let short = transmit("host.fifo = \"2MB\"");
         let expected = TransmitterSettings {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_at_its_key() {
+    fn invalid_nics_are_refused_at_their_key() {
         refused("host.fifo = \"1KB\"", &["s.toml:4:13", "less than a packet", "nearest being"]);
         refused("host.fifo = { lso = \"1KB\" }", &["s.toml:4", "`queue`"]);
         refused("host.fifo = { queue = \"1MB\", lso = \"9GB\" }", &["s.toml:4:36", "`lso`"]);

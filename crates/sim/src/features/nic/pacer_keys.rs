@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn pacers_that_cannot_be_are_refused() {
+    fn invalid_pacers_are_refused() {
         let pacer = |keys: &str| format!("{DCTCP}host.pacer = {{ {keys} }}");
         refused(&pacer("bucket = \"1KB\""), &["s.toml:5:25", "bucket"]);
         refused(&pacer("gain = \"0%\""), &["gain"]);

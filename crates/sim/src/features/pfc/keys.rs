@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_given_or_follow_from_the_memory() {
+    fn pause_thresholds_are_given_or_follow_from_the_memory() {
         let packets = inputs("pfc = { xoff = \"15pkt\", xon = \"12pkt\" }");
         let (xoff, xon) = (15 * 9064, 12 * 9064);
         assert_eq!(packets, Lossless { xoff, xon, headroom: None, classes: 1 });
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn lossless_queues_have_no_limit_and_acks_may_have_one_of_their_own() {
+    fn lossless_queues_have_no_limit_and_acks_may_have_their_own_queue() {
         let one = plan("ecn_threshold = \"20pkt\", pfc = { xoff = \"15pkt\" }").unwrap();
         assert_eq!(one.switch, ServiceModel::ecn(u32::MAX, 20));
         assert_eq!(one.shared_memory, SharedMemory::None);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused_with_what_would_do() {
+    fn contradicting_pause_keys_are_refused_with_a_valid_value() {
         let refused = |switch: &str, what: &str| {
             let error = plan(switch).expect_err(switch);
             assert!(error.contains(what), "{switch}: {error}");

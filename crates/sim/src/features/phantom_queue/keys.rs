@@ -166,7 +166,7 @@ pub(crate) mod tests {
     pub(crate) const DCTCP: &str = "transport.dctcp.payload = \"1460B\"\n";
 
     #[test]
-    fn three_lines_put_a_phantom_queue_on_every_port() {
+    fn three_lines_of_keys_put_a_phantom_queue_on_every_port() {
         let plan =
             parse(&format!("{DCTCP}[[phantom_queue]]\ndrain = \"90%\"\nthreshold = \"3KB\""));
         let phantoms = plan.unwrap().phantom_queues;
@@ -180,7 +180,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_entry_names_one_link_and_a_later_one_holds() {
+    fn a_later_entry_of_a_link_replaces_an_earlier_one() {
         let plan = parse(&format!(
             "{DCTCP}[[phantom_queue]]\n[[phantom_queue]]\nlink = \"host 2\"\ndrain_rate = \"800Mbps\"\ntick = \"800ns\""
         ))
@@ -194,7 +194,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn phantom_queues_that_cannot_be_are_refused() {
+    fn invalid_phantom_queues_are_refused() {
         let phantom = |keys: &str| format!("{DCTCP}[[phantom_queue]]\n{keys}");
         refused(
             &phantom("drain = \"100%\""),

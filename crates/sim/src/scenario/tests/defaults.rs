@@ -190,7 +190,7 @@ fn a_default_written_out_changes_nothing() {
 }
 
 #[test]
-fn a_declared_default_is_that_of_configuration_schema_and_reference() {
+fn a_declared_default_matches_configuration_schema_and_reference() {
     let known = Transports::built_in();
     let scenario = Scenario::parse("scenario.toml", &plain("pfabric"), &[]).unwrap();
     let config = scenario.runs[0].plan.transports[0].config::<pfabric::Config>();

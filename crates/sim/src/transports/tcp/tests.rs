@@ -11,7 +11,7 @@ fn config(keys: &str) -> Config {
 }
 
 #[test]
-fn timers_have_presets_and_slow_ones_are_said() {
+fn timers_have_presets_and_slow_ones_are_described() {
     let ms = TimeDelta::from_ms;
     for (keys, delay, min, first, is_slow) in [
         ("transport.tcp = {}", ms(40), ms(200), ms(1000), true),
@@ -48,12 +48,12 @@ fn only_the_timers_of_linux_bound_the_variance() {
         assert_eq!(config(keys).rto_variance_min, TimeDelta::from_ms(variance), "{keys}");
     }
     let described = |keys| Family::Tcp.describe(&config(keys));
-    assert!(described("transport.tcp = {}").contains(", RTO of SRTT + 200ms to 60s, "));
-    assert!(described("transport.tcp.rto_min = \"5ms\"").contains(", RTO of 5ms to 60s, "));
+    assert!(described("transport.tcp = {}").contains(", RTO SRTT + 200ms to 60s, "));
+    assert!(described("transport.tcp.rto_min = \"5ms\"").contains(", RTO 5ms to 60s, "));
 }
 
 #[test]
-fn each_of_the_family_has_its_defaults_and_its_switch() {
+fn each_tcp_variant_has_its_defaults_and_switch() {
     let tcp = config("transport.tcp = {}");
     assert_eq!((tcp.control, tcp.subflows, tcp.sack, tcp.ecn), (Control::NewReno, 1, true, false));
     assert_eq!((tcp.rto_initial, tcp.rto_min), (TimeDelta::from_ms(1000), TimeDelta::from_ms(200)));
@@ -70,7 +70,7 @@ fn each_of_the_family_has_its_defaults_and_its_switch() {
     assert_eq!((mptcp.subflows, mptcp.sack, mptcp.timestamps), (8, false, true));
     let uncoupled = config("transport.mptcp.control = \"uncoupled\"");
     assert!(mptcp.coupled && !uncoupled.coupled);
-    assert!(Family::Mptcp.describe(&uncoupled).starts_with("MPTCP of 8 uncoupled subflows: "));
+    assert!(Family::Mptcp.describe(&uncoupled).starts_with("MPTCP with 8 uncoupled subflows: "));
     let switch = |keys| plan(keys).unwrap().switch;
     assert_eq!(switch("transport.tcp = {}"), ServiceModel::drop_tail(200));
     assert_eq!(switch("transport.mptcp = {}"), ServiceModel::drop_tail(200));
@@ -84,7 +84,7 @@ fn each_of_the_family_has_its_defaults_and_its_switch() {
 }
 
 #[test]
-fn marks_are_set_where_and_when_the_scenario_says() {
+fn the_scenario_decides_where_and_when_marks_are_set() {
     let switch = plan(
         "transport.dctcp = {}\nswitch = { data_queue = \"900KB\", ecn_threshold = \"270KB\", ecn_mark_at = \"dequeue\", ecn_count_self = true }",
     );
@@ -101,7 +101,7 @@ fn marks_are_set_where_and_when_the_scenario_says() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn contradicting_tcp_keys_are_refused() {
     let refused = |keys| plan(keys).unwrap_err();
     assert!(refused("transport.tcp = { sack = false, dsack = true }").contains("`dsack` without"));
     assert!(refused("transport.tcp.rto_min = \"0us\"").contains("a time-out of nothing"));

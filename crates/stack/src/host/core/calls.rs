@@ -313,7 +313,7 @@ impl Core {
     }
 
     /// Returns all bytes that have arrived and were not read.
-    pub fn kept(&self) -> u64 {
+    pub fn buffered_bytes(&self) -> u64 {
         self.peers.holdings(ME).1.kept
     }
 
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_nobody_acked_is_a_failure_though_the_request_is_whole() {
+    fn an_unacknowledged_answer_is_a_failure_after_a_whole_request() {
         let (mut server, far) = answered_too_late();
         server.set_deadline(far, Some(at(50)));
         let mut now = at(2);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_whole_is_whole_though_its_connection_failed() {
+    fn a_message_that_was_read_stays_whole_after_a_failure() {
         let [mut client, mut server] = two();
         let near = client.connect([10, 0, 0, 1].into(), 7, Options::default()).unwrap();
         client.write(near, b"all").unwrap();

@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cube_root_is_the_largest_that_fits(number in 0u128..1 << 120) {
+        fn a_cube_root_is_rounded_down(number in 0u128..1 << 120) {
             let root = u128::from(cube_root(number));
             prop_assert!(root.pow(3) <= number && (root + 1).pow(3) > number);
         }
@@ -165,7 +165,7 @@ mod tests {
 
     /// Window 100 before a loss: back after K = cbrt(30 / 0.4) = 4.217 s, flat there.
     #[test]
-    fn the_window_is_the_curve_of_the_rfc() {
+    fn the_cubic_window_follows_the_curve_of_the_rfc() {
         let mut cubic = Cubic::default();
         let mut window = cubic.reduce_for_loss(100 * ONE);
         assert_eq!(window / ONE, 70);
@@ -189,7 +189,7 @@ mod tests {
     /// With short round trips the cubic curve is slower than Reno: the estimate leads (4.3), by 9/17 of a segment per
     /// round trip.
     #[test]
-    fn short_round_trips_grow_as_reno_with_this_reduction_would() {
+    fn short_round_trips_grow_the_window_as_reno_does() {
         let mut cubic = Cubic::default();
         let mut window = cubic.reduce_for_loss(40 * ONE);
         let begin = window;
@@ -228,7 +228,7 @@ mod tests {
 
     /// RFC 9438 4.2: the target is the curve's value a round trip later, and at most half more than the window.
     #[test]
-    fn the_target_is_a_round_trip_ahead_and_within_reach() {
+    fn the_cubic_target_is_one_round_trip_ahead_and_bounded() {
         let later = Time::from_ps(1_000_000_000_000);
         let grown = |start: u64, round_trip| {
             let mut cubic = Cubic::default();
@@ -244,7 +244,7 @@ mod tests {
 
     /// RFC 9438 4.3: beyond the prior window the estimate grows by a segment per round trip, like a Reno flow.
     #[test]
-    fn beyond_the_window_of_before_growth_is_that_of_reno() {
+    fn beyond_the_previous_window_growth_equals_that_of_reno() {
         let mut cubic = Cubic::default();
         let mut window = cubic.reduce_for_loss(10 * ONE);
         let mut at_20 = 0;
@@ -263,7 +263,7 @@ mod tests {
 
     /// RFC 9438 4.2, 4.6: a reduction, also for a mark, begins a new stage and its curve.
     #[test]
-    fn a_reduction_begins_the_curve_anew() {
+    fn a_reduction_restarts_the_curve() {
         for reduce in [Cubic::reduce_for_loss, Cubic::reduce_for_mark] {
             let mut cubic = Cubic::default();
             let round_trip = TimeDelta::from_us(100);
@@ -280,7 +280,7 @@ mod tests {
     /// RFC 9438 4.2, 5.8: the curve resumes, however long something else limited the sender, even if a reduction is
     /// undone meanwhile.
     #[test]
-    fn time_that_the_window_did_not_limit_does_not_count() {
+    fn time_without_window_limit_does_not_count() {
         let round_trip = TimeDelta::from_ms(100);
         let at = |ms: u64| Time::from_ps(ms * 1_000_000_000);
         let grown = |limited_elsewhere: &[u64], is_undone: bool| {

@@ -90,7 +90,7 @@ mod tests {
 
     /// RFC 6356 3: the min of the linked increase and a flow's own. RFC 5681 3.1: at most one segment.
     #[test]
-    fn an_increase_is_that_of_a_flow_at_most() {
+    fn a_coupled_increase_is_at_most_that_of_one_flow() {
         let grown = |acked, share: Option<u64>| {
             let linked = share.map(|share| Linked { share });
             let window =

@@ -39,7 +39,7 @@ mod tests {
     /// RFC 6356 with n equal subflows: alpha is 1 / n, so together they grow by 1 / n of a segment per round trip. A
     /// loss halves one subflow, so this is the aggressiveness of one flow.
     #[test]
-    fn equal_subflows_together_are_as_aggressive_as_one() {
+    fn equal_coupled_subflows_are_as_aggressive_as_one_flow() {
         for count in [1usize, 2, 8] {
             let subflows = core::iter::repeat_n((10 * ONE, us(100)), count);
             let Linked { share } = linked(subflows);
@@ -51,7 +51,7 @@ mod tests {
     /// RFC 6356 worked by hand: windows 10 and 40, round trips 100 and 400 us.
     /// max(10 / 1e4, 40 / 16e4) = 1e-3; (0.1 + 0.1)^2 = 0.04; share = 0.025.
     #[test]
-    fn the_link_is_the_formula_of_the_rfc() {
+    fn the_coupled_increase_follows_the_formula_of_the_rfc() {
         let Linked { share } = linked([(10 * ONE, us(100)), (40 * ONE, us(400))].into_iter());
         let expected = ONE / 40;
         assert!(share.abs_diff(expected) < expected / 200, "{share} {expected}");

@@ -40,18 +40,18 @@ use super::wheel::Wheel;
 use super::{Engine, Network};
 use crate::workload::Notice;
 
-pub(crate) struct Windows {
+pub(crate) struct LookaheadWindows {
     runner: Runner,
     now: Time,
     /// The last window in which something happened or came into the wheel.
     last_active: u64,
 }
 
-impl Windows {
+impl LookaheadWindows {
     /// Returns an engine for a new network; `largest_packet` is in bytes on the wire.
-    pub(crate) fn new(network: &Network, largest_packet: u16) -> Windows {
-        let wheel = Windows::wheel(network, largest_packet);
-        Windows::with(network, wheel, largest_packet)
+    pub(crate) fn new(network: &Network, largest_packet: u16) -> LookaheadWindows {
+        let wheel = LookaheadWindows::wheel(network, largest_packet);
+        LookaheadWindows::with(network, wheel, largest_packet)
     }
 
     /// Returns one engine per thread.
@@ -62,12 +62,14 @@ impl Windows {
         network: &Network,
         largest_packet: u16,
         outgoing: Vec<Outgoing>,
-    ) -> Vec<Windows> {
-        let whole = Windows::wheel(network, largest_packet);
+    ) -> Vec<LookaheadWindows> {
+        let whole = LookaheadWindows::wheel(network, largest_packet);
         outgoing
             .into_iter()
             // SAFETY: promised by the caller.
-            .map(|outgoing| Windows::with(network, unsafe { whole.view(outgoing) }, largest_packet))
+            .map(|outgoing| {
+                LookaheadWindows::with(network, unsafe { whole.view(outgoing) }, largest_packet)
+            })
             .collect()
     }
 
@@ -79,8 +81,8 @@ impl Windows {
         Wheel::new(network.core.routes.nodes() as usize, shift, horizon, network.core.ties())
     }
 
-    fn with(network: &Network, wheel: Wheel, largest_packet: u16) -> Windows {
-        let mut engine = Windows {
+    fn with(network: &Network, wheel: Wheel, largest_packet: u16) -> LookaheadWindows {
+        let mut engine = LookaheadWindows {
             runner: Runner::new(&network.core, wheel, largest_packet),
             now: Time::ZERO,
             last_active: 0,
@@ -228,7 +230,7 @@ impl Windows {
     }
 }
 
-impl Engine for Windows {
+impl Engine for LookaheadWindows {
     fn run_until(&mut self, network: &mut Network, limit: Time) {
         while self.now < limit {
             let end = self.begin(limit);

@@ -1,17 +1,12 @@
-//! Records events at chosen places and of chosen flows.
-//!
-//! The recorder compares the queues before and after each event of the heap engine. A new packet in a queue was queued;
-//! a waiting packet without its payload was trimmed. So ports, hosts and the fast engine know nothing of the recorder.
+//! The recorder of a timeline: what it watches, what it remembers between events, and the events so far.
 
 use std::collections::BTreeMap;
 
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
-use trimline_packet::{ConnectionId, Flags, Handle, Packet, Packets, Service, ServiceClass, Time};
-use trimline_switch::Disposition;
+use trimline_packet::{ConnectionId, Flags, Handle, Packet, Packets, ServiceClass, Time};
 
-use super::Network;
 use crate::arena::Arena;
-use crate::plan::{Chosen, Plan, Watch};
+use crate::plan::{Chosen, Plan};
 use crate::topology::Routes;
 
 /// Stands for a flow whose name is not known yet.
@@ -19,10 +14,10 @@ const UNNAMED: FlowName = FlowName { workload: 0, index: 0, source: 0, destinati
 
 /// A connection of the network, by the host that opened it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Connection {
-    opener: u32,
-    number: ConnectionId,
-    peer: u32,
+pub(super) struct Connection {
+    pub(super) opener: u32,
+    pub(super) number: ConnectionId,
+    pub(super) peer: u32,
 }
 
 impl Connection {
@@ -40,17 +35,18 @@ impl Connection {
 
 /// The fields of a packet that a switch may change.
 #[derive(Clone, Copy)]
-struct Inspection {
-    service: ServiceClass,
+pub(super) struct Inspection {
+    pub(super) service: ServiceClass,
     is_marked: bool,
 }
 
 impl Inspection {
-    fn of(packet: &Packet) -> Inspection {
+    pub(super) fn of(packet: &Packet) -> Inspection {
         Inspection { service: packet.service, is_marked: packet.marks & Packet::MARK_CE != 0 }
     }
 }
 
+/// Records the events that a plan asks for. It changes nothing in the run.
 pub(crate) struct Recorder {
     from: Time,
     to: Time,
@@ -60,31 +56,33 @@ pub(crate) struct Recorder {
     /// (source, destination) of flows whose events are all recorded.
     watched: Vec<(u32, u32)>,
     /// By connection: the flow's name. It outlives the flow, because packets may come late.
-    names: BTreeMap<Connection, FlowName>,
+    pub(super) names: BTreeMap<Connection, FlowName>,
     /// Connections on which their opener sends in the present event.
-    opened: Vec<Connection>,
+    pub(super) opened: Vec<Connection>,
     /// Records of the present event without a flow name: places in the timeline, and packets.
-    unnamed: Vec<(usize, Connection, Packet)>,
+    pub(super) unnamed: Vec<(usize, Connection, Packet)>,
     /// By workload: the transport, which knows the kinds of its packets.
-    transports: Vec<Chosen>,
-    now: Time,
-    ports: u32,
+    pub(super) transports: Vec<Chosen>,
+    pub(super) now: Time,
+    pub(super) ports: u32,
     /// By handle: the port where the packet waits, and its state there.
     waiting: Vec<Option<(u32, Inspection)>>,
     /// The packet that arrives in the present event.
-    arriving: Option<(Handle, Inspection)>,
+    pub(super) arriving: Option<(Handle, Inspection)>,
     /// Departures of the present event without an end: place in the timeline, and packet.
-    departed: Vec<(usize, Packet)>,
-    timeline: Timeline,
+    pub(super) departed: Vec<(usize, Packet)>,
+    pub(super) timeline: Timeline,
 }
 
 impl Recorder {
-    pub(crate) fn new(watch: &Watch, routes: &Routes, plan: &Plan) -> Recorder {
+    /// Returns the recorder of a plan, if the plan asks for a timeline.
+    pub(crate) fn new(plan: &Plan, routes: &Routes) -> Option<Recorder> {
+        let watch = plan.timeline.as_ref()?;
         let mut is_watched = vec![false; routes.nodes() as usize];
         for place in &watch.places {
             is_watched[place.index()] = true;
         }
-        Recorder {
+        Some(Recorder {
             from: Time::ZERO + watch.from,
             to: watch.to.map_or(Time::NEVER, |to| Time::ZERO + to),
             keeps_packets: watch.keep_packets,
@@ -105,14 +103,14 @@ impl Recorder {
                 events: Vec::new(),
                 packets: Vec::new(),
             },
-        }
+        })
     }
 
     pub(crate) fn into_timeline(self) -> Timeline {
         self.timeline
     }
 
-    fn record(
+    pub(super) fn record(
         &mut self,
         node: u32,
         packet: &Packet,
@@ -150,32 +148,13 @@ impl Recorder {
         is_wanted
     }
 
-    fn name(&mut self, network: &Network) {
-        for connection in self.opened.drain(..) {
-            let Connection { opener, peer, number } = connection;
-            if let Some(flow) = network.core.flows.carried(opener, number) {
-                let (workload, index) = (flow.workload, flow.index);
-                let name = FlowName { workload, index, source: opener, destination: peer };
-                self.names.insert(connection, name);
-            }
-        }
-        for (place, connection, packet) in self.unnamed.drain(..) {
-            let name = *self.names.get(&connection).expect("a flow begins with a departure");
-            let event = &mut self.timeline.events[place];
-            event.flow = name;
-            if PacketKind::of_switches(&packet).is_none() {
-                event.packet = self.transports[name.workload as usize].packet_kind(&packet);
-            }
-        }
-    }
-
-    fn record_departure(&mut self, node: u32, packet: &Packet) {
+    pub(super) fn record_departure(&mut self, node: u32, packet: &Packet) {
         if self.record(node, packet, What::Depart, None) {
             self.departed.push((self.timeline.events.len() - 1, *packet));
         }
     }
 
-    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Inspection)> {
+    pub(super) fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Inspection)> {
         if self.waiting.len() <= handle.index() {
             self.waiting.resize(handle.index() + 1, None);
         }
@@ -183,7 +162,7 @@ impl Recorder {
     }
 
     /// Notes the connection of a packet that leaves the connection's opener.
-    fn see(&mut self, node: u32, packet: &Packet) {
+    pub(super) fn see(&mut self, node: u32, packet: &Packet) {
         let connection = Connection::of(packet);
         if !packet.service.is_link() && node.checked_sub(self.ports) == Some(connection.opener) {
             self.opened.push(connection);
@@ -192,7 +171,7 @@ impl Recorder {
 
     /// Records the mark of a packet that leaves a port or its host, and clears its place. A port may mark it on its way
     /// in or out.
-    fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
+    pub(super) fn leave(&mut self, arena: &Arena, node: u32, handle: Handle) {
         if node < self.ports {
             let before = self.before(handle);
             self.record_mark(node, arena.packet(handle), before);
@@ -204,109 +183,16 @@ impl Recorder {
     }
 
     /// State of a packet before the present event, unless it was on a link.
-    fn before(&mut self, handle: Handle) -> Option<Inspection> {
+    pub(super) fn before(&mut self, handle: Handle) -> Option<Inspection> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
         arrived
             .map(|(_, inspection)| inspection)
             .or(self.place_of(handle).map(|(_, inspection)| inspection))
     }
 
-    fn record_mark(&mut self, port: u32, packet: &Packet, before: Option<Inspection>) {
+    pub(super) fn record_mark(&mut self, port: u32, packet: &Packet, before: Option<Inspection>) {
         if Inspection::of(packet).is_marked && before.is_some_and(|before| !before.is_marked) {
             self.record(port, packet, What::Mark, None);
         }
-    }
-}
-
-impl Recorder {
-    /// Begins an event of `node` at `now`: the arrival of `arriving`, if there is one.
-    pub(super) fn begins(&mut self, arena: &Arena, node: u32, now: Time, arriving: Handle) {
-        self.now = now;
-        self.arriving = None;
-        if arriving.is_none() {
-            return;
-        }
-        let packet = *arena.packet(arriving);
-        self.arriving = Some((arriving, Inspection::of(&packet)));
-        if node >= self.ports || packet.service.is_link() {
-            self.record(node, &packet, What::Arrive, None);
-        }
-    }
-
-    pub(super) fn departs(&mut self, arena: &Arena, node: u32, handle: Handle) {
-        self.leave(arena, node, handle);
-        self.see(node, arena.packet(handle));
-        self.record_departure(node, arena.packet(handle));
-    }
-
-    /// Records that the link of `node` took a packet and loses it.
-    pub(super) fn lost(&mut self, arena: &Arena, node: u32, handle: Handle) {
-        self.leave(arena, node, handle);
-        self.see(node, arena.packet(handle));
-        self.record_departure(node, arena.packet(handle));
-        self.record(node, arena.packet(handle), What::Lose, None);
-    }
-
-    pub(super) fn disposed(
-        &mut self,
-        arena: &Arena,
-        port: u32,
-        handle: Handle,
-        disposition: Disposition,
-    ) {
-        let packet = arena.packet(handle);
-        let before = self.before(handle);
-        let was_whole = before.is_some_and(|before| before.service == Service::Trimmable);
-        if was_whole && packet.service == Service::Trimmed {
-            self.record(port, packet, What::Trim, None);
-        }
-        let what = match disposition {
-            Disposition::Returned => What::Return,
-            Disposition::Notify => What::Notify,
-            Disposition::Dropped => What::Drop,
-        };
-        self.record(port, packet, what, None);
-        *self.place_of(handle) = None;
-        // A bounced header is new wherever it is queued now.
-        if self.arriving.is_some_and(|(arriving, _)| arriving == handle) {
-            self.arriving = None;
-        }
-    }
-
-    /// Records that `port` sends a notification about a packet that goes on.
-    pub(super) fn quenched(&mut self, port: u32, packet: &Packet) {
-        self.record(port, packet, What::Notify, None);
-    }
-
-    pub(super) fn detoured(&mut self, arena: &Arena, port: u32, handle: Handle) {
-        self.record(port, arena.packet(handle), What::Detour, None);
-    }
-
-    pub(super) fn ends(&mut self, network: &Network, node: u32) {
-        let until = network.busy_until(node);
-        for (place, packet) in &self.departed {
-            let event = &mut self.timeline.events[*place];
-            if event.place == node {
-                event.until_ps = Some(until.as_ps());
-                event.queue = (node < self.ports).then(|| network.queue_of(node, packet));
-            }
-        }
-        self.departed.retain(|&(place, _)| self.timeline.events[place].place != node);
-        if node >= self.ports {
-            return self.name(network);
-        }
-        for (handle, packet) in network.waiting(node) {
-            let before = self.before(handle);
-            let earlier = self.place_of(handle).replace((node, Inspection::of(packet)));
-            if earlier.is_some_and(|(port, was)| (port, was.service) == (node, packet.service)) {
-                continue;
-            }
-            let is_cut = packet.service == Service::Trimmed
-                && before.is_some_and(|before| before.service == Service::Trimmable);
-            let what = if is_cut { What::Trim } else { What::Enqueue };
-            self.record(node, packet, what, Some(network.queue_of(node, packet)));
-            self.record_mark(node, packet, before);
-        }
-        self.name(network);
     }
 }
