@@ -10,9 +10,9 @@ all=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl x86_64-unknown-linux-g
 
 if [ "${1:-}" = --check ]; then
     [ -z "$(git status --porcelain --untracked-files=no)" ] || { echo "commit first: copies are of HEAD" >&2; exit 2; }
+    rm -rf out/check
+    for copy in first second-copy; do git clone --quiet . "out/check/$copy"; done
     for copy in first second-copy; do
-        rm -rf "out/check/$copy"
-        git clone --quiet . "out/check/$copy"
         "out/check/$copy/scripts/dist.sh" x86_64-unknown-linux-musl x86_64-unknown-linux-gnu
     done
     diff out/check/first/out/dist/SHA256SUMS out/check/second-copy/out/dist/SHA256SUMS
