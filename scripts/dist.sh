@@ -26,7 +26,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # No path of this machine, and nothing of its time.
 RUSTFLAGS="--remap-path-prefix=$PWD=/trimline --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 RUSTFLAGS+=" --remap-path-prefix=$(rustc --print sysroot)=/rust"
-export SOURCE_DATE_EPOCH RUSTFLAGS CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_STRIP=symbols
+export SOURCE_DATE_EPOCH RUSTFLAGS TRIMLINE_CHECKOUT=/trimline CARGO_INCREMENTAL=0 CARGO_PROFILE_RELEASE_STRIP=symbols
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
 # An archive with both programs, completions and man pages.

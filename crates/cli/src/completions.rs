@@ -28,8 +28,11 @@ pub(crate) fn completions(
 }
 
 /// Writes the files of a command: bash, zsh, fish, and a man page for it and for each of its commands.
-fn write(folder: &Path, mut command: Command) -> io::Result<()> {
+fn write(folder: &Path, command: Command) -> io::Result<()> {
     fs::create_dir_all(folder)?;
+    // A page for each `help COMMAND` would say nothing new.
+    let without_help = |command: Command| command.disable_help_subcommand(true);
+    let mut command = without_help(command).mut_subcommands(without_help);
     let name = command.get_name().to_owned();
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         clap_complete::generate_to(shell, &mut command, &name, folder)?;

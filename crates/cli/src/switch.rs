@@ -29,6 +29,7 @@ use crate::{switch_ports, terminal};
 #[command(
     name = "trimline-switch",
     version,
+    term_width = 80,
     about = "Runs switches that trim packets, between network interfaces."
 )]
 pub(crate) struct Options {
