@@ -16,7 +16,8 @@
 //! const text = new TextEncoder().encode(scenario);
 //! const at = allocate(text.length);
 //! new Uint8Array(memory.buffer, at, text.length).set(text);
-//! const parts = new Uint32Array(memory.buffer, run(at, text.length, 0), 14);
+//! const result = run(at, text.length, 0); // before `memory.buffer`, which it may replace
+//! const parts = new Uint32Array(memory.buffer, result, 14);
 //! const flows = new Uint8Array(memory.buffer, parts[4], parts[5]);
 //! ```
 //!
