@@ -19,7 +19,13 @@ const LINES = [["header", []], ["marked", [6, 3]], ["data", []], ["ack", [2, 3]]
 
 const MARGIN = { left: 34, right: 8, top: 8, bottom: 30 };
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+// Colours of the style sheet, until the browser's theme changes.
+const colours = new Map();
+
+function colour(name) {
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colours.get(name);
+}
 
 // The context of a canvas as large as it is shown, cleared; with its size in CSS pixels.
 function begin(canvas) {
@@ -97,7 +103,8 @@ function drawLegend(list) {
 function drawNetwork({ network, view }, time, speed) {
   const { context, width, height } = begin(network);
   const [ink, dim, rule] = [colour("ink"), colour("dim"), colour("rule")];
-  const [left, right] = [Math.round(width * 0.58), Math.round(width * 0.58) + 52];
+  const left = Math.round(Math.max(width * 0.5, width - 130));
+  const right = left + 52;
   const [top, bottom] = [height / 2 - 52, height / 2 + 52];
   const count = view.hosts.length;
   const heights = new Map(view.hosts.map((host, place) => [host, 10 + ((height - 34) * (place + 0.5)) / count]));
@@ -149,7 +156,7 @@ function drawNetwork({ network, view }, time, speed) {
   context.textAlign = "center";
   context.fillText("switch", (left + right) / 2, top - 5);
   context.textAlign = "right";
-  context.fillText("receiver", width - 2, height / 2 + 20);
+  context.fillText("receiver", width - 2, bottom + 14);
 }
 
 // A queue as a bar of its packets over the maximum of the run, and their number.

@@ -7,14 +7,17 @@ const byId = (id) => document.getElementById(id);
 const SETTINGS = [
   ["senders", "Senders", 2, 64, 16, "", "hosts that send to one"],
   ["size", "Size of a flow", 1, 1000, 90, "KB", "one flow a sender"],
-  ["queue", "Queue", 4, 100, 8, "packets", "data at a port; pause: of one input"],
-  ["window", "Window", 1, 100, 10, "packets", "sent before the first answer; pause: in flight"],
+  ["queue", "Queue", 4, 100, 8, "pkt", "data at a port; pause: XOFF of an input"],
+  ["window", "Window", 1, 100, 10, "pkt", "sent at first; pause: in flight"],
   ["rate", "Rate", [10, 25, 40, 100, 400], null, 10, "Gb/s", "of every link; 1 us of delay"],
-  ["mark", "Marking threshold", 1, 100, 4, "packets", "mark: queue from which packets are marked"],
-  ["headers", "Header queue", 1, 200, 16, "headers", "return: trimmed packets that fit"],
+  ["mark", "Mark above", 1, 100, 4, "pkt", "mark: threshold of the queue"],
+  ["headers", "Header queue", 1, 200, 16, "", "return: headers that fit"],
 ];
 
 const PAYLOAD_KB = 9;
+
+// Packets of a column above which the page says that it takes long.
+const MANY_PACKETS = 1500;
 
 // A column: what the switch does, and the keys of its series.
 const COLUMNS = {
@@ -34,7 +37,7 @@ const COLUMNS = {
     keys: (s) => [NDP(s), `switch = { profile = "paper", data_queue = "${s.queue}pkt" }`],
   },
   pause: {
-    about: "The switch stops the sender of a link (PFC) before it must drop. DCQCN slows down by marks.",
+    about: "The switch stops a sender (PFC) while its input holds more than the queue, and drops nothing. DCQCN slows down by marks.",
     keys: (s) => [
       `transport.dcqcn = { window = "${s.window * PAYLOAD_KB}KB" }`,
       `switch = { profile = "ecn", pfc.xoff = "${s.queue}pkt" }`,
@@ -133,7 +136,7 @@ function makeControls() {
     });
   }
   form.addEventListener("submit", (event) => event.preventDefault());
-  byId("speed").innerHTML = SPEEDS.map((speed) => `<option value="${speed}">${speed} us a second</option>`).join("");
+  byId("speed").innerHTML = SPEEDS.map((speed) => `<option value="${speed}">${speed} us/s</option>`).join("");
   byId("shown").innerHTML = SHARES.map((share) => `<option value="${share}">${share ? `${share} %` : "fitting"}</option>`).join("");
   byId("speed").addEventListener("input", () => { state.speed = Number(byId("speed").value); writeAddress(); });
   byId("shown").addEventListener("input", () => { state.shown = Number(byId("shown").value); writeAddress(); draw(); });
@@ -195,15 +198,22 @@ function start() {
   byId("text").value = text;
   byId("error").hidden = true;
   document.body.dataset.state = "running";
+  const { senders, size } = state.settings;
+  const packets = state.text === null ? senders * Math.ceil(size / PAYLOAD_KB) : 0;
+  const about = packets > MANY_PACKETS ? `, of ${packets.toLocaleString("en")} packets each: this takes seconds` : "";
+  const tell = (done, all) => { byId("running").textContent = `${done} of ${all} runs${about}`; };
+  tell(0, Object.keys(COLUMNS).length);
   const arrived = [];
   worker.onmessage = ({ data }) => {
     if (data.error) {
+      byId("running").textContent = "";
       byId("error").textContent = data.error;
       byId("error").hidden = false;
       document.body.dataset.state = "error";
       return;
     }
     arrived.push(data);
+    tell(arrived.length, data.runs);
     if (arrived.length === data.runs) showColumns(arrived);
   };
   worker.postMessage({ module: simulator, text });
@@ -217,6 +227,7 @@ const table = (csv) => {
 const sum = (rows, name) => rows.reduce((total, row) => total + Number(row[name]), 0);
 
 function showColumns(arrived) {
+  byId("running").textContent = "";
   columns = arrived.map((result, place) => {
     const flows = table(result.flows).map((flow) => ({
       source: flow.source,
@@ -349,7 +360,11 @@ function load() {
 
 addEventListener("hashchange", load);
 addEventListener("resize", draw);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawLegend(byId("legend")); draw(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  colours.clear();
+  drawLegend(byId("legend"));
+  draw();
+});
 makeControls();
 drawLegend(byId("legend"));
 compile().then(() => {
