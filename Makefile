@@ -7,23 +7,24 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
 	@echo "make quick               some runs of every experiment, judged twice, drawn: minutes"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make hashes              whether the quick tier has the results that it had: for changes that must move none"
-	@echo "make first-hour          the commands of docs/first-hour.md and docs/errors.md, and what they print"
+	@echo "make first-hour          the commands of docs/start.md, tutorials, first hour and errors, and what they print"
+	@echo "make site                the documentation site, in out/site"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
-	@echo "make wheel-test          pip install . into an empty place, and the script of the README there"
+	@echo "make wheel-test          pip install . into an empty place, and there the script of the README and docs/start.md"
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
 	@echo "make fuzz                run each of them for a minute"
 	@echo "make large-result        what it takes to open a result of ten million flows"
-	@echo "make mutations           mistakes in transport, sim and metrics, and the test that finds each: NAMES='..' for some"
+	@echo "make mutations           mutants of transport, sim and metrics, and the test that finds each: NAMES='..' for some"
 	@echo "make nightly             all mutations, 100,000 random networks, fuzzing, ...: hours; PART=k/n for a part of it"
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
@@ -33,7 +34,7 @@ help:
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
 	@echo "make rtl-fig01-all       its throughput at every packet size: minutes; SIZES='64 500' for some"
 	@echo "make rtl-icarus          some vectors under a second simulator; rtl-icarus-all: all"
-	@echo "make rtl-mutations       mistakes in the RTL, and the vector that finds each: minutes"
+	@echo "make rtl-mutations       mutants of the RTL, and the vector that finds each: minutes"
 	@echo "make rtl-fmax            the clock it would close timing at on an ECP5: minutes (yosys)"
 	@echo "make miri                the memory that system calls are given, in an interpreter (nightly Rust with Miri)"
 	@echo "make hostile             every test that holds a line of docs/security.md: strangers, damage, keys, switches; minutes"
@@ -120,7 +121,15 @@ python-test:
 
 # The commands of these documents print what stands there. One of them makes a transport in a crate of its own.
 first-hour: module-tested venv
-	scripts/run_document.py docs/first-hour.md docs/errors.md
+	scripts/run_document.py docs/start.md docs/tutorials/*.md docs/first-hour.md docs/errors.md
+
+# Its packages stand apart. Rust's documentation is part of it if `make lint` or `cargo doc` has made it.
+out/site-venv/installed: docs/requirements.txt | prerequisites
+	python3 -m venv out/site-venv
+	out/site-venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+site: module-tested out/site-venv/installed
+	out/site-venv/bin/python scripts/site.py $(TESTED)
 
 lint: rust-lint python-lint
 rust-lint: prerequisites lock-files
@@ -145,6 +154,7 @@ wheel-test: prerequisites
 	rm -rf out/wheel && python3 -m venv out/wheel
 	MATURIN_PEP517_ARGS="--profile dev" out/wheel/bin/pip install --quiet --disable-pip-version-check .
 	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
+	scripts/run_document.py --program out/wheel/bin --installed docs/start.md
 
 # The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
 p4: prerequisites
@@ -178,10 +188,10 @@ rtl-fig01-all: out/rtl/fig01/fig01
 rtl-drain: out/rtl/fig01/fig01
 	$< --drain
 
-# Mistakes in the RTL and the vector that finds each; MISTAKES="1 8" makes some of them.
+# Mutants of the RTL and the vector that finds each; MUTANTS="1 8" makes some of them.
 rtl-mutations: hardware-tools prerequisites
 	cargo xtask vectors --expand out/vectors
-	rtl/mutations.sh $(MISTAKES)
+	rtl/mutations.sh $(MUTANTS)
 
 # The vectors under Icarus Verilog.
 out/rtl/venv/%: rtl/requirements-%.txt

@@ -240,7 +240,11 @@ pub(crate) fn core(bytes: &[u8]) {
         world.act();
         for host in &world.hosts {
             // And data that is read in order beside it.
-            assert!(host.kept() <= ROOM + 2 * 20_000, "{} B are kept", host.kept());
+            assert!(
+                host.buffered_bytes() <= ROOM + 2 * 20_000,
+                "{} B are kept",
+                host.buffered_bytes()
+            );
         }
     }
     // The applications give everything up, and nothing arrives any more.

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs the commands of documents and compares their output with the text.
 
-usage: run_document.py [--bless] [--program FOLDER] DOCUMENT...
+usage: run_document.py [--bless] [--program FOLDER] [--installed] DOCUMENT...
 
 A command is an indented line that begins with `$ `; the indented lines below it are its output, both streams together,
 and `exit N` behind it where its status is not 0. `...` stands for any lines. A document's commands run one after the
-other in one shell, in an empty folder with a copy of `examples/`. The times of `cargo test` are not compared.
-`--bless` writes the output into the document where it differs. FOLDER has the program `trimline` (default:
-target/debug).
+other in one shell, in an empty folder with a copy of `examples/`. A fenced block with `title="NAME"` is written to the
+file NAME there. The times of `cargo test` are not compared. `--bless` writes the output into the document where it
+differs. FOLDER has the program `trimline` (default: target/debug); with `--installed` it also has the `python` in which
+the package is installed, and nothing else of the repository is used.
 """
 
 import argparse
@@ -20,17 +21,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 INDENT = "    "
+FILE = re.compile(r'```.* title="([^"]+)"')
 CLOCK = re.compile(r"(?<=finished in )[\d.]+s")
 
 
 class Shell:
     """One shell for all commands of a document."""
 
-    def __init__(self, folder, program):
-        environment = os.environ | {
+    def __init__(self, folder, program, installed):
+        clone = {
             "PATH": f"{program}:{ROOT / '.venv/bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT / "python"),
             "TRIMLINE_PYTHON": str(ROOT / ".venv/bin/python"),
+        }
+        environment = os.environ | ({"PATH": f"{program}:{os.environ['PATH']}"} if installed else clone) | {
             # A crate of the reader's own takes what the workspace has built and downloaded.
             "CARGO_TARGET_DIR": str(ROOT / "target"),
             "CARGO_NET_OFFLINE": "true",
@@ -81,7 +85,7 @@ def plain(lines):
     return [CLOCK.sub("#", line) for line in lines]
 
 
-def check(path, program, bless):
+def check(path, program, bless, installed):
     """The number of commands of a document, and of those that print something else."""
     lines = path.read_text(encoding="utf-8").split("\n")
     made, place, count, wrong = [], 0, 0, 0
@@ -89,11 +93,14 @@ def check(path, program, bless):
     folder = ROOT / "out/documents" / path.stem
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "examples", folder / "examples")
-    with Shell(folder, program) as shell:
+    with Shell(folder, program, installed) as shell:
         while place < len(lines):
             line = lines[place]
             made.append(line)
             place += 1
+            if title := FILE.match(line):
+                end = lines.index("```", place)
+                (folder / title[1]).write_text("\n".join(lines[place:end]) + "\n", encoding="utf-8")
             if not line.startswith(f"{INDENT}$ "):
                 continue
             count += 1
@@ -125,10 +132,11 @@ def main():
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--program", type=Path, default=ROOT / "target/debug")
     parser.add_argument("--bless", action="store_true", help="write what commands print into the documents")
+    parser.add_argument("--installed", action="store_true", help="use the Python package of FOLDER alone")
     given = parser.parse_args()
     status = 0
     for path in given.documents:
-        count, wrong = check(path, given.program.resolve(), given.bless)
+        count, wrong = check(path, given.program.resolve(), given.bless, given.installed)
         print(f"{path}: {count} commands, {wrong} print something else")
         status |= wrong > 0 and not given.bless
     return status

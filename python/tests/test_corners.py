@@ -162,7 +162,7 @@ class Reports(InScratch):
             ("", ("", "", "")),
         ):
             self.assertEqual(looks.parts_of(group), parts)
-        self.assertEqual(looks.label_of("a b: ndp"), "a b: NDP")
+        self.assertEqual(looks.label_of("a b: ndp"), "a b: ndp")
         self.assertEqual(looks.label_of(""), "scenario")
 
     def test_names_are_escaped_in_a_report(self) -> None:

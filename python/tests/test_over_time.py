@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import polars
@@ -33,6 +34,23 @@ class OverTime(InScratch):
             self.assertIn(words, page)
         with self.assertRaisesRegex(trimline.MalformedResult, "output.series.flows"):
             _ = trimline.run(INCAST, self.out / "without").flow_series
+
+    def test_series_are_drawn_in_one_plot(self) -> None:
+        """A curve a series under the name that the scenario gives; the reader chooses the layer."""
+        scenario = {**INCAST, "output": {"series": "20us"}, "schemes": ["ndp", "hull"]}
+        page = trimline.report(trimline.sweep(scenario, self.out).folder).read_text(
+            encoding="utf-8"
+        )
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        over = {plot["y"]: plot for plot in data if plot["x"] == "Time (µs)"}
+        queues = over["Fullest port (KB)"]
+        self.assertEqual([each["name"] for each in queues["series"]], ["hull", "ndp"])
+        self.assertIn("tor down", queues["choices"])
+        self.assertFalse(any(part.startswith("host") for part in queues["choices"]))
+        self.assertTrue(queues["choices"][queues["choice"]])
+        # What a host has not sent is no queue.
+        self.assertEqual(list(over["Unsent bytes of a host, mean (KB)"]["choices"]), ["host up"])
+        self.assertLess(len(over), 12)
 
     def test_queues_have_a_heat_map(self) -> None:
         """A row for each layer and chosen pod; the fullest cell is the fullest port of all."""

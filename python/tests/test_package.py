@@ -159,8 +159,8 @@ class Run(InScratch):
     def test_progress_is_reported(self) -> None:
         """A line with the share and the rate."""
         lines: list[str] = []
-        teller = running.Teller("a", 0, 2, lines.append)
-        self.assertTrue(teller(500_000_000, 1_000_000_000, 10**6, 3, 4))
+        line = running.ProgressLine("a", 0, 2, lines.append)
+        self.assertTrue(line(500_000_000, 1_000_000_000, 10**6, 3, 4))
         self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
 
 
@@ -758,7 +758,7 @@ class Compare(InScratch):
         self.assertEqual(both["ndp senders=1"], looks.PROTOCOLS["ndp"])
         self.assertEqual(both["a: dctcp senders=1"], looks.PROTOCOLS["dctcp"])
         self.assertNotIn(both["ndp senders=2"], looks.PROTOCOLS.values())
-        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: DCTCP senders=1")
+        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: dctcp senders=1")
         self.assertEqual(looks.label_of(""), "scenario")
         self.assertEqual(looks.label_of("mine load=50%"), "mine load=50%")
 

@@ -17,6 +17,7 @@ from matplotlib.text import Annotation
 from tests.made import EXPERIMENTS, Made
 from trimline.plot import Ideal, MalformedResult, Run, draw, figure_of, plots
 from trimline.plot.__main__ import main
+from trimline.plot.finish import finish
 
 
 class Reading(Made):
@@ -139,12 +140,12 @@ class Plots(Made):
         _, (left, right) = plots.panels(1, 2)
         drawn = plots.line(left, places, Run.mean_goodput_gbps, band=True, color="red")
         self.assertEqual(drawn, ([2.0, 10.0], [5.0, 2.0]))
-        (band,) = left.collections
+        band, _ = left.collections
         ends = {tuple(point) for point in band.get_paths()[0].vertices.tolist()}
         self.assertLessEqual({(10.0, 1.0), (10.0, 3.0), (2.0, 5.0)}, ends)
         plots.line_with_intervals(right, places, Run.mean_goodput_gbps)
-        (bars,) = right.containers
-        self.assertEqual(list(bars[0].get_ydata()), [5.0, 2.0])
+        bars, _ = right.containers
+        self.assertEqual(list(right.lines[0].get_ydata()), [5.0, 2.0])
         low, high = bars[2][0].get_segments()[1][:, 1]
         # Student's t of two seeds.
         self.assertAlmostEqual(high - low, 2 * 12.706, places=3)
@@ -177,24 +178,48 @@ class Plots(Made):
         self.assertAlmostEqual(median[0][2], 1000 * 10**0.25)
 
     def test_bars_are_drawn_in_groups(self) -> None:
-        """Beside each other at their tick; a missing value leaves its place."""
+        """Beside each other at their tick; a value that is missing leaves its place."""
         _, axes = plots.panels()
         series = [("a", [1.0, 2.0], "red"), ("b", [None, None], "blue"), ("c", [None, 3.0], "tan")]
         plots.bars(axes, ["x", "y"], series, width=0.2)
         places = [(bar.get_x() + bar.get_width() / 2, bar.get_height()) for bar in axes.patches]
         found = [(round(x, 6), height) for x, height in places]
-        self.assertEqual(found, [(-0.2, 1.0), (0.8, 2.0), (1.2, 3.0)])
+        self.assertEqual(found, [(-0.1, 1.0), (0.9, 2.0), (1.1, 3.0)])
 
     def test_labels_at_line_ends_do_not_overlap(self) -> None:
         """However near the lines are, and also at the top."""
-        _, axes = plots.panels()
-        axes.set(ylim=(0, 1), xlim=(0, 1))
-        plots.direct(axes, [(1, height, str(height), "#000000") for height in (1, 0.99, 0.98, 0.2)])
+        _, (axes, crowded) = plots.panels(1, 2)
+        for each, ends in ((axes, (1, 0.99, 0.98, 0.2)), (crowded, (0.5,) * 9)):
+            each.set(ylim=(0, 1), xlim=(0, 1))
+            for end in ends:
+                each.plot([0, 1], [0.5, end], label=str(end))
+        plots.named_at_ends(axes)
         heights = sorted(text.xyann[1] for text in axes.texts if isinstance(text, Annotation))
         self.assertEqual(len(heights), 4)
         self.assertTrue(all(b - a > 0.05 for a, b in pairwise(heights)), heights)
         self.assertLessEqual(heights[-1], 1)
         self.assertAlmostEqual(heights[0], 0.2)
+        # A name that is far from its line is in the legend, as all others are.
+        plots.named_at_ends(crowded)
+        self.assertEqual(len(crowded.texts), 0)
+        self.assertEqual(len(crowded.get_legend_handles_labels()[1]), 9)
+        self.assertEqual(axes.get_legend_handles_labels()[1], [])
+
+    def test_panels_without_data_are_removed(self) -> None:
+        """With its row or column; what is left has the words of the axes that it shared."""
+        figure, grid = plots.panels(2, 2, sharex=True, sharey=True)
+        grid[0][0].axhline(1)
+        for axes, name in ((grid[0][1], "a"), (grid[1][1], "b")):
+            axes.plot([1, 2], [3, 4], label=name)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("y")
+        self.assertTrue(finish(figure))
+        self.assertEqual(figure.axes, list(grid[:, 1]))
+        self.assertEqual([axes.get_ylabel() for axes in figure.axes], ["y", "y"])
+        self.assertEqual(figure.axes[0].get_gridspec().get_geometry(), (2, 1))
+        (legend,) = figure.legends
+        self.assertEqual([text.get_text() for text in legend.get_texts()], ["a", "b"])
+        self.assertFalse(finish(plots.panels()[0]))
 
 
 class Default(Made):
@@ -211,10 +236,10 @@ class Default(Made):
                 name = f"{series}/n={number},kind=word/seed-1"
                 self.run_of(name, measures=[self.FCT, self.QUEUE])
         left, right = self.drawn().axes
-        self.assertEqual([left.get_ylabel(), left.get_xlabel()], ["fct p99\n(µs)", "n"])
+        self.assertEqual([left.get_ylabel(), left.get_xlabel()], ["FCT p99 (µs)", "n"])
         self.assertEqual(right.get_ylabel(), "queue bytes from 2 KB")
-        self.assertEqual([len(axes.containers) for axes in (left, right)], [2, 2])
-        self.assertEqual(list(right.containers[0][0].get_xdata()), [2.0, 10.0])
+        self.assertEqual([len(axes.lines) for axes in (left, right)], [2, 2])
+        self.assertEqual(list(right.lines[0].get_xdata()), [2.0, 10.0])
 
     def test_many_flows_are_drawn_as_distributions(self) -> None:
         """As in a comparison, and without a finding too."""
@@ -233,8 +258,8 @@ class Default(Made):
                 self.run_of(f"{series}/seed-{seed}", measures=[(self.FCT[0], value)])
         self.run_of("y/seed-1", measures=[])
         (axes,) = self.drawn().axes
-        self.assertEqual([bar.get_height() for bar in axes.patches], [2.0, 5.0])
-        self.assertEqual([tick.get_text() for tick in axes.get_xticklabels()], ["NDP", "x"])
+        self.assertEqual([bar.get_width() for bar in axes.patches], [2.0, 5.0])
+        self.assertEqual([tick.get_text() for tick in axes.get_yticklabels()], ["ndp", "x"])
 
 
 class Command(Made):
@@ -274,7 +299,9 @@ class Command(Made):
             '    like = plot.load(__file__, "a/c")\n'
             '    return {"": like.figure(experiment), "-all": like.figure(experiment)}\n',
             "c": "from trimline import plot\n\n\ndef figure(experiment):\n"
-            "    return plot.panels(title=experiment.identifier)[0]\n",
+            "    figure, axes = plot.panels(title=experiment.identifier)\n"
+            "    axes.plot([1, 2], [1, 2])\n"
+            "    return figure\n",
         }.items():
             path = library / "a" / name / "figure.py"
             path.parent.mkdir(parents=True)

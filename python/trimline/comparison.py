@@ -263,8 +263,9 @@ def over_time(run: Result) -> dict[str, float]:
     found = {}
     for layer, share, mean, largest in samples.iter_rows():
         found[f"utilisation, {layer} (%)"] = 100 * share
-        found[f"queue, {layer}, mean (KB)"] = mean / 1e3
-        found[f"queue, {layer}, largest (KB)"] = largest / 1e3
+        what = "unsent" if str(layer).startswith("host") else "queue"
+        found[f"{what}, {layer}, mean (KB)"] = mean / 1e3
+        found[f"{what}, {layer}, largest (KB)"] = largest / 1e3
     return found
 
 

@@ -6,7 +6,12 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import polars
+
 from trimline.looks import PALETTE
+
+#: Values by time in ps, of each part: a layer, a flow or a port.
+Parts = dict[str, dict[int, float]]
 
 #: Points of one curve: more are not seen on a screen.
 POINTS = 600
@@ -25,6 +30,15 @@ def spread(count: int, largest: int = POINTS) -> list[int]:
     if count <= largest:
         return list(range(count))
     return sorted({round(place * (count - 1) / (largest - 1)) for place in range(largest)})
+
+
+def by_part(rows: polars.DataFrame, part: str, value: str, scale: float) -> Parts:
+    """A column over time, of each part that the rows name."""
+    found: Parts = {}
+    named = rows.select(polars.col(part).cast(polars.String), "time_ps", value).drop_nulls()
+    for name, time, number in named.iter_rows():
+        found.setdefault(name, {})[time] = number * scale
+    return found
 
 
 def rounded(value: float | None) -> float | None:

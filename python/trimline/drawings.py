@@ -218,8 +218,8 @@ def sequence(timeline: polars.DataFrame) -> str:
             left[packet] = (x, at)
         elif row["event"] in ("enqueue", "trim"):
             waits[packet] = (x, at)
-        if row["event"] in FATES:
-            marks.fate(x, at, f"{FATES[row['event']]}{number}", stroke, title)
+        if row["event"] in DISPOSITIONS:
+            marks.disposition(x, at, f"{DISPOSITIONS[row['event']]}{number}", stroke, title)
     heads = "".join(
         f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{height}" stroke="#ccc"/>'
         f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">'
@@ -240,7 +240,7 @@ def sequence(timeline: polars.DataFrame) -> str:
 
 
 #: What becomes of a packet that loses something, in words.
-FATES = {
+DISPOSITIONS = {
     "trim": "trimmed",
     "mark": "marked",
     "drop": "dropped",
@@ -295,7 +295,7 @@ class Marks:
                 f'text-anchor="end" fill="{stroke}">{html.escape(text)}</text>'
             )
 
-    def fate(self, x: float, y: float, text: str, stroke: str, title: str) -> None:
+    def disposition(self, x: float, y: float, text: str, stroke: str, title: str) -> None:
         """A packet that lost something here; its words unless others stand there."""
         self.drawn.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="none" stroke="{stroke}"'

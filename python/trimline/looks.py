@@ -51,16 +51,6 @@ def protocol_of(series: str) -> str:
     return next((word for word in (series, *words) if word in PROTOCOLS), "")
 
 
-def name_of(series: str) -> str:
-    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`.
-
-    A series that names no known protocol keeps its own name.
-    """
-    if series in NAMES or not protocol_of(series):
-        return NAMES.get(series, series)
-    return " ".join(NAMES.get(word.lower(), word) for word in series.replace("_", "-").split("-"))
-
-
 def parts_of(group: str) -> tuple[str, str, str]:
     """Origin with its colon, series and point of a group of runs: `origin: series key=value`.
 
@@ -89,7 +79,7 @@ def colours_of(groups: Iterable[str]) -> dict[str, str]:
     # A protocol that is not here may be in the next figure: its colour comes last.
     spare = sorted(dict.fromkeys((*UNKNOWN, *PALETTE)), key=lambda each: each in PROTOCOLS.values())
     if not found:
-        spare = list(PALETTE)
+        spare = [*PALETTE, *UNKNOWN]
     for place, name in enumerate(names):
         if name not in found:
             left = [colour for colour in spare if colour not in found.values()]
@@ -98,6 +88,5 @@ def colours_of(groups: Iterable[str]) -> dict[str, str]:
 
 
 def label_of(group: str) -> str:
-    """A group of runs as a reader wants it."""
-    origin, series, point = parts_of(group)
-    return " ".join(filter(None, (origin, name_of(series), point))) or "scenario"
+    """A group of runs as a reader wants it: with the names that the scenario gives."""
+    return group or "scenario"

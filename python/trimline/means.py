@@ -30,8 +30,10 @@ class Measure:
 
     def __str__(self) -> str:
         text = short(self.mean)
-        if self.half_width is not None:
-            text += f" ± {short(self.half_width)}"
+        half = self.half_width
+        if half is not None and (half or self.mean):
+            # What only rounding makes is no width.
+            text += f" ± {short(half if half > 1e-12 * abs(self.mean) else 0.0)}"
         return text if self.missing is None else "{} ({} of {} seeds)".format(text, *self.missing)
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import polars
 
-from trimline.curves import by_place, rounded, spread
+from trimline.curves import Parts, by_part
 from trimline.results import FLOW_SERIES, PORT_SERIES, Result, counters
 
 #: Curves of one plot: more would hide each other.
 MAX = 8
 
-#: A plot: its heading, a note, and what the page's script draws.
-Plot = tuple[str, str, dict[str, Any]]
+#: What a plot of each file shows.
+NOTES = {
+    "flow_series.csv": f"Chosen flows while they are under way, the first {MAX}; counts are of the "
+    "time since the row before.",
+    "port_series.csv": f"Chosen ports, the first {MAX}.",
+}
 
 #: Who a row of flow_series.csv is of.
 WHO = ("workload", "index", "source", "destination")
@@ -34,10 +35,8 @@ COUNTED = {
 SENT = ("packets", "bytes")
 
 
-def flows(run: Result) -> list[Plot]:
-    """A plot for each column of the chosen flows that is not zero throughout."""
-    if not (run.folder / "flow_series.csv").is_file():
-        return []
+def flows(run: Result) -> dict[str, Parts]:
+    """Each column of the chosen flows over time, by its label."""
     rows = run.flow_series
     words = polars.format("{} {}: {} to {}", *(polars.col(who).cast(str) for who in WHO))
     rows = rows.with_columns(curve=words)
@@ -45,28 +44,20 @@ def flows(run: Result) -> list[Plot]:
     # What arrives is a rate already.
     shown = {name: how for name, how in COUNTED.items() if name != "delivered_bytes"}
     shown |= {column: named(column) for column in own}
-    note = (
-        "A curve for each chosen flow while it is under way; counts are of the time since the row "
-        "before."
-    )
-    return plots(rows, shown, note)
+    return parts(rows, shown)
 
 
-def ports(run: Result) -> list[Plot]:
-    """A plot for each column of the chosen ports that is not zero throughout."""
-    path = run.folder / "port_series.csv"
-    if not path.is_file():
-        return []
+def ports(run: Result) -> dict[str, Parts]:
+    """Each column of the chosen ports over time, by its label."""
     shown = {
         "queue_bytes": ("Queue (KB)", 1e-3),
         "utilisation": ("Utilisation (%)", 100.0),
         "stopped": ("Stopped by pauses (% of time)", 100.0),
     }
-    for counter in counters(path, PORT_SERIES):
+    for counter in counters(run.folder / "port_series.csv", PORT_SERIES):
         if counter not in SENT:
             shown[counter] = (f"Packets {counter} in each interval", 1.0)
-    rows = run.port_series.rename({"name": "curve"})
-    return plots(rows, shown, "A curve for each chosen port.")
+    return parts(run.port_series.rename({"name": "curve"}), shown)
 
 
 def named(column: str) -> tuple[str, float]:
@@ -79,27 +70,10 @@ def named(column: str) -> tuple[str, float]:
     return (f"{words} (packets)" if column.endswith("_packets") else words), 1.0
 
 
-def plots(rows: polars.DataFrame, shown: dict[str, tuple[str, float]], note: str) -> list[Plot]:
-    """A plot for each of the columns that has something to show."""
-    names = rows["curve"].unique(maintain_order=True).to_list()
-    if len(names) > MAX:
-        note += f" The first {MAX} of {len(names)}."
-    times = rows["time_ps"].unique().sort()
-    keep = [times[place] for place in spread(len(times))]
-    found = []
-    for column, (label, scale) in shown.items():
-        if rows[column].sum():
-            columns = [curve(rows, name, column, keep, scale) for name in names[:MAX]]
-            plot = {"series": by_place(names[:MAX]), "data": [[ps / 1e6 for ps in keep], *columns]}
-            found.append((label, note, plot | {"x": "Time (µs)", "y": label}))
-    return found
-
-
-def curve(
-    rows: polars.DataFrame, name: str, column: str, times: Sequence[int], scale: float
-) -> list[float | None]:
-    """A column of one flow or port at these times; none where it has no row."""
-    own = rows.filter(polars.col("curve") == name)
-    values = dict(zip(own["time_ps"], own[column], strict=True))
-    found = (values.get(time) for time in times)
-    return [None if value is None else rounded(value * scale) for value in found]
+def parts(rows: polars.DataFrame, shown: dict[str, tuple[str, float]]) -> dict[str, Parts]:
+    """The shown columns over time, each by its label."""
+    names = rows["curve"].unique(maintain_order=True)[:MAX]
+    rows = rows.filter(polars.col("curve").is_in(names.implode()))
+    return {
+        label: by_part(rows, "curve", column, scale) for column, (label, scale) in shown.items()
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -25,15 +25,15 @@ from trimline.comparison import (
     sized,
     table_of,
 )
-from trimline.curves import by_place, rounded, spread, table
+from trimline.curves import Parts, by_part, by_place, rounded, spread, table
 from trimline.files import MalformedResult
 from trimline.looks import colours_of, label_of
 from trimline.means import Measure, quantile
 from trimline.results import PORTS, SERIES, Result, Results, counters
 from trimline.swept import order, shown, value_of
 
-#: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
-MAX, MAX_SEEDS, MAX_DRAWINGS = 8, 3, 4
+#: Curves of one plot, and drawings of one kind: more would hide each other.
+MAX, MAX_DRAWINGS = 8, 4
 
 #: Of larger networks (3-tier FatTrees beyond 4096 hosts) no link could be told from its neighbours.
 MAX_PORTS = 5 * 4096
@@ -50,13 +50,17 @@ OVER_SWEEP = (
     "retransmitted (% of packets)",
 )
 
-#: The shown columns of samples over time.
+#: The shown columns of samples over time. What a host has not sent is no queue of a port.
 OVER_TIME = (
     ("utilisation", "Utilisation (%)", 100.0),
     ("stopped", "Stopped by pauses (% of time)", 100.0),
     ("queue_bytes_mean", "Mean queue of a port (KB)", 1e-3),
     ("queue_bytes_max", "Fullest port (KB)", 1e-3),
     ("data_queue_bytes_mean", "Mean queue of data (KB)", 1e-3),
+)
+UNSENT = (
+    ("queue_bytes_mean", "Unsent bytes of a host, mean (KB)", 1e-3),
+    ("queue_bytes_max", "Unsent bytes of a host, largest (KB)", 1e-3),
 )
 #: Counters of ports that utilisation shows already.
 SENT = ("packets", "bytes")
@@ -130,7 +134,8 @@ class Page:
             f"<title>{html.escape(title)}</title>\n<style>{asset('uPlot.min.css')}"
             f"{asset('report.css')}</style></head><body>\n<h1>{html.escape(title)}</h1>"
             f'<p class="note">{runs}, simulated by Trimline '
-            f"{html.escape(str(first.manifest.get('version', '')))}.</p>\n{body}\n"
+            f"{html.escape(str(first.manifest.get('version', '')))}. Click a curve's name to hide "
+            f"it, drag to zoom, double-click for the whole.</p>\n{body}\n"
             f'<script type="application/json" id="data">{data}</script>\n'
             f"<script>{asset('uPlot.iife.min.js')}</script>\n"
             f"<script>{asset('report.js')}</script>\n</body></html>\n"
@@ -206,7 +211,7 @@ class Page:
             each["points"] = times[0] == times[-1]
         plot |= {"x": "Flow completion time (µs)", "y": "Flows (%)", "xlog": True, "ymax": 100}
         note = "From a flow's start to its last byte at the receiver, all seeds together. "
-        note += "A curve ends below 100 % where flows were not delivered. Drag to zoom."
+        note += "A curve ends below 100 % where flows were not delivered."
         return "<h2>Flows</h2>" + self.plot("Completion times", note, plot)
 
     def taken_apart(self) -> str:
@@ -261,6 +266,18 @@ class Page:
             return [rounded(rank(by_rank[x])) if x < len(by_rank) else None for x in xs]
 
         columns = [column(fmean, by_rank) for by_rank in ranked.values()]
+        if xs == [0]:
+            # One flow has no rank: a point a series.
+            places = list(range(len(ranked)))
+            points = [
+                [mean if at == place else None for at in places]
+                for place, (mean,) in enumerate(columns)
+            ]
+            plot = self.curves(list(ranked), places, points)
+            plot |= {"x": "Series", "y": "Goodput (Gb/s)", "points": True}
+            plot["ticks"] = [label_of(series) for series in ranked]
+            note = "After the warm-up, the mean over seeds."
+            return self.plot("Throughput of the long-lived flow", note, plot)
         plot = self.curves(list(ranked), xs, columns)
         bands = [column(each, by_rank) for by_rank in ranked.values() for each in (min, max)]
         note = "After the warm-up."
@@ -268,7 +285,7 @@ class Page:
             note += " The mean over seeds; a band holds all of them."
             plot["data"] += bands
             plot["bands"] = len(ranked)
-        plot |= {"x": "Flow, by rank", "y": "Goodput (Gb/s)"}
+        plot |= {"x": "Flow, by rank", "y": "Goodput (Gb/s)", "integers": True}
         return self.plot("Throughput of long-lived flows", note, plot)
 
     def sweeps(self) -> str:
@@ -320,41 +337,89 @@ class Page:
 
     def over_time(self) -> str:
         """Utilisation and queues of the layers over time, of the first run of each series."""
+        runs = self.first_with("series.csv")
+        samples = {group: run.queues for group, run in runs.items()}
+        counted = [
+            name for run in runs.values() for name in counters(run.folder / "series.csv", SERIES)
+        ]
+        events = [
+            (counter, f"Packets {counter} in each interval", 1.0)
+            for counter in dict.fromkeys(counted)
+            if counter not in SENT
+        ]
+        of_ports = "By layer of switch ports. A packet counts when it begins to leave."
+        of_hosts = "What hosts have not sent once, of flows of a size."
+        is_host = polars.col("layer").cast(polars.String).str.starts_with("host")
+        shown = [
+            *((each, of_ports, ~is_host) for each in OVER_TIME if "queue" in each[0]),
+            *((each, of_hosts, is_host) for each in UNSENT),
+        ]
+        links = "By layer of switch ports, and of hosts' links."
+        both = [each for each in OVER_TIME if "queue" not in each[0]]
+        shown[:0] = [(each, links, polars.lit(value=True)) for each in both]
+        shown += [(each, links, polars.lit(value=True)) for each in events]
         parts = []
-        for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
-            if not (runs[0].folder / "series.csv").is_file():
-                continue
-            samples = runs[0].queues
-            layers = samples["layer"].unique(maintain_order=True).to_list()
-            times = samples["time_ps"].unique(maintain_order=True)
-            keep = [place for place in spread(len(times))]
-            xs = [rounded(times[place] / 1e6) for place in keep]
-            name = f"{label_of(series)}, seed {runs[0].seed}"
-            note = (
-                "By layer of switch ports, and of hosts' links. A packet counts when it begins to "
-                "leave. Of hosts the queue is what they have not sent once of flows of a size."
-            )
-            changes = runs[0].manifest.get("link_events", [])
-            events = [
-                (counter, f"Packets {counter} in each interval", 1.0)
-                for counter in counters(runs[0].folder / "series.csv", SERIES)
-                if counter not in SENT
-            ]
-            for column, label, scale in (*OVER_TIME, *events):
-                if not samples[column].sum():
-                    continue
-                columns = []
-                for layer in layers:
-                    values = samples.filter(polars.col("layer") == layer)[column]
-                    columns.append([rounded(values[place] * scale) for place in keep])
-                plot = {
-                    "series": by_place([str(layer) for layer in layers]),
-                    "data": [xs, *columns],
-                }
-                plot |= {"x": "Time (µs)", "y": label}
-                plot["events"] = [[each["at_ps"] / 1e6, each["what"]] for each in changes]
-                parts.append(self.plot(f"{label}: {name}", note, plot))
-        return "<h2>Over time</h2>" + "".join(parts) if parts else ""
+        for (column, label, scale), note, chosen in shown:
+            timed = {}
+            for group, every in samples.items():
+                if column in every.columns:
+                    rows = every.filter(chosen)
+                    timed[group] = by_part(rows, "layer", column, scale)
+            parts.append(self.overlaid(label, note, timed, runs))
+        found = "".join(parts)
+        return f"<h2>Over time</h2>{found}" if found else ""
+
+    def first_with(self, file: str) -> dict[str, Result]:
+        """The first run of each drawn series that has this file."""
+        first = {group: runs[0] for group, runs in self.drawn.items()}
+        return {group: run for group, run in first.items() if (run.folder / file).is_file()}
+
+    def overlaid(
+        self,
+        label: str,
+        note: str,
+        timed: Mapping[str, Parts],
+        runs: Mapping[str, Result],
+    ) -> str:
+        """A number over time: a curve a series, of the part that the reader chooses.
+
+        Of a single series every part is a curve. Empty if the number is nothing throughout.
+        """
+        largest: dict[str, float] = {}
+        for parts in timed.values():
+            for part, values in parts.items():
+                largest[part] = max(largest.get(part, 0.0), *values.values())
+        if not any(largest.values()):
+            return ""
+        every = {time for parts in timed.values() for values in parts.values() for time in values}
+        times = sorted(every)
+        keep = [times[place] for place in spread(len(times))]
+        xs = [rounded(time / 1e6) for time in keep]
+
+        def column(values: Mapping[int, float]) -> list[float | None]:
+            return [rounded(values.get(time)) for time in keep]
+
+        if len(timed) == 1:
+            ((group, parts),) = timed.items()
+            plot: dict[str, Any] = {"series": by_place(list(parts))}
+            plot["data"] = [xs, *map(column, parts.values())]
+            label_of_run = f"{label}: {label_of(group)}, seed {runs[group].seed}"
+        else:
+            choices = {
+                part: [column(parts.get(part, {})) for parts in timed.values()] for part in largest
+            }
+            # Ports of switches before links of hosts.
+            first = max(largest, key=lambda part: (not part.startswith("host"), largest[part]))
+            plot = self.curves(list(timed), xs, choices[first])
+            plot |= {"choices": choices, "choice": first}
+            label_of_run = f"{label}: the first seed of each series"
+        changes = {
+            (change["at_ps"] / 1e6, str(change["what"]))
+            for run in runs.values()
+            for change in run.manifest.get("link_events", [])
+        }
+        plot |= {"x": "Time (µs)", "y": label, "events": sorted(changes)}
+        return self.plot(label_of_run, note, plot)
 
     def heat(self) -> str:
         """The places of queues over time, in the first run of each series."""
@@ -373,13 +438,16 @@ class Page:
     def chosen(self) -> str:
         """Chosen flows and ports over time, of the first run of each series."""
         parts = []
-        for series, runs in list(self.drawn.items())[:MAX_DRAWINGS]:
-            changes = runs[0].manifest.get("link_events", [])
-            events = [[each["at_ps"] / 1e6, each["what"]] for each in changes]
-            name = f"{label_of(series)}, seed {runs[0].seed}"
-            for label, note, plot in (*one_by_one.flows(runs[0]), *one_by_one.ports(runs[0])):
-                parts.append(self.plot(f"{label}: {name}", note, plot | {"events": events}))
-        return "<h2>Chosen flows and ports</h2>" + "".join(parts) if parts else ""
+        for file, read in (
+            ("flow_series.csv", one_by_one.flows),
+            ("port_series.csv", one_by_one.ports),
+        ):
+            runs = self.first_with(file)
+            found = {group: read(run) for group, run in runs.items()}
+            for label in dict.fromkeys(label for each in found.values() for label in each):
+                timed = {group: each[label] for group, each in found.items() if label in each}
+                parts.append(self.overlaid(label, one_by_one.NOTES[file], timed, runs))
+        return "<h2>Chosen flows and ports</h2>" + "".join(parts) if any(parts) else ""
 
     def pauses(self) -> str:
         """The effects of priority flow control, in the first run of each series."""
@@ -510,7 +578,7 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
         inside = "".join(f"<td>{each}</td>" for each in cells)
         name = html.escape(str(row.get("name", "")))
         lines.append(f'<tr><td>{name}</td>{inside}<td class="{kind}">{word}</td></tr>')
-    names = ("finding", "paper", "reference", "ours", "range", "unit", "verdict")
+    names = ("finding", "paper", "reference", "ours", "accepted range", "unit", "verdict")
     head = "".join(f"<th>{name}</th>" for name in names)
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 

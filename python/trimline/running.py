@@ -43,10 +43,10 @@ def run(
         read.checked.fit([each.place for each in runs], 1)
     with locked(read, folder, runs):
         for each in runs:
-            teller = Teller(each.name, each.place, len(runs)) if show else None
-            read.checked.run(each.place, folder / each.name, resume, teller)
-            if teller is not None:
-                teller.end()
+            progress_line = ProgressLine(each.name, each.place, len(runs)) if show else None
+            read.checked.run(each.place, folder / each.name, resume, progress_line)
+            if progress_line is not None:
+                progress_line.end()
     return collected(folder, runs)
 
 
@@ -71,7 +71,7 @@ def collected(folder: Path, runs: Sequence[RunName]) -> Results:
     return Results(folder, tuple(made))
 
 
-class Teller:
+class ProgressLine:
     """One line on a terminal: how far a run is."""
 
     def __init__(

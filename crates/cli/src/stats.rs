@@ -70,7 +70,7 @@ impl Account {
         }
         self.written = Some(Instant::now());
         if let Some(writer) = &self.writer {
-            writer.tell(self.state(host));
+            writer.set_pending(self.state(host));
         }
         if let Some(endpoint) = &self.endpoint {
             endpoint.publish(exposition(host));

@@ -66,7 +66,7 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     /// Replaces the pending value. Never waits.
-    pub fn tell(&self, newest: T) {
+    pub fn set_pending(&self, newest: T) {
         self.shared.told().newest = Some(newest);
         self.shared.changed.notify_all();
     }
@@ -80,7 +80,7 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     fn finish_within(self, last: T, stall_timeout: Duration) -> io::Result<()> {
-        self.tell(last);
+        self.set_pending(last);
         let mut told = self.shared.told();
         told.is_over = true;
         self.shared.changed.notify_all();
@@ -133,7 +133,7 @@ mod tests {
         let say = move |text: &str| said.send(text.to_owned()).unwrap();
         let writer = Writer::saying("place", write, say);
         for number in 0..4 {
-            writer.tell(number);
+            writer.set_pending(number);
             assert_eq!(seen.recv(), Ok(number));
         }
         writer.finish(4).unwrap();
@@ -151,9 +151,9 @@ mod tests {
             wait.recv().map_err(io::Error::other)
         };
         let writer = Writer::saying("place", write, |_| {});
-        writer.tell(0);
+        writer.set_pending(0);
         assert_eq!(begins.recv(), Ok(0));
-        (1..1000).for_each(|number| writer.tell(number));
+        (1..1000).for_each(|number| writer.set_pending(number));
         let ended = writer.finish_within(1000, Duration::from_millis(10)).unwrap_err();
         assert_eq!(ended.kind(), io::ErrorKind::TimedOut);
         assert!(ended.to_string().contains("place"), "{ended}");

@@ -20,20 +20,20 @@ use crate::line::{Line, plural, shortened};
 const MAX: usize = 40;
 
 pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
-    let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
-    lines.push(Line::new("links", link_words(&plan.topology)));
-    lines.extend(processing_words(&plan.topology));
-    lines.extend(impairment_words(plan));
-    lines.extend(event_words(plan));
+    let mut lines = vec![Line::new("topology", describe_shape(&plan.topology))];
+    lines.push(Line::new("links", describe_link(&plan.topology)));
+    lines.extend(describe_processing(&plan.topology));
+    lines.extend(describe_impairment(plan));
+    lines.extend(describe_event(plan));
     lines.extend(describe_fixed_routes(plan));
     lines.extend(describe_phantom(plan));
-    lines.extend(nic_words(plan));
-    lines.extend(pacer_words(plan));
-    lines.extend(switch_words("switch", &plan.base, &plan.switch));
+    lines.extend(describe_nic(plan));
+    lines.extend(describe_pacer(plan));
+    lines.extend(describe_switch("switch", &plan.base, &plan.switch));
     if let Some(droppable) = &plan.droppable {
         let beside = "droppable packets have a separate queue (deficit round robin)";
         lines.push(Line::new("droppable", beside));
-        lines.extend(model_words("", "", droppable));
+        lines.extend(describe_model("", "", droppable));
     }
     for rule in &plan.port_rules {
         let ports = match rule.ports.len() {
@@ -46,7 +46,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
             ""
         };
         lines.push(Line::new("ports", format!("{ports}{beside}: {}", names_of(plan, &rule.ports))));
-        lines.extend(switch_words("", &rule.base, &rule.model.main));
+        lines.extend(describe_switch("", &rule.base, &rule.model.main));
     }
     if plan.switch.shares_memory() {
         let min = plan.shared_memory.of(u64::from(plan.topology.min_switch_ports()));
@@ -56,7 +56,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
         );
         lines.push(Line::new("memory", described));
     }
-    lines.extend(lossless_words(plan));
+    lines.extend(describe_lossless(plan));
     lines.extend(describe_detour::describe(plan).map(|described| Line::new("detour", described)));
     for chosen in &plan.transports {
         for text in chosen.describe(plan).lines() {
@@ -78,7 +78,7 @@ pub(crate) fn describe(plan: &Plan, output: &Output) -> Vec<Line> {
             None => "until every flow has ended".to_owned(),
         },
     ));
-    lines.push(Line::new("output", output_words(plan, output)));
+    lines.push(Line::new("output", describe_output(plan, output)));
     if let Some(watch) = &plan.timeline {
         let (places, pairs) = (watch.places.len(), watch.flows.len());
         let of = format!("{places} places and {pairs} pairs of hosts, with the heap engine (slow)");
@@ -111,7 +111,7 @@ pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
     lines
 }
 
-fn shape_words(clos: &Clos) -> String {
+fn describe_shape(clos: &Clos) -> String {
     let hosts = clos.hosts();
     match clos.tiers {
         0 => "two hosts, back to back".to_owned(),
@@ -138,7 +138,7 @@ fn tiers(clos: &Clos) -> impl Iterator<Item = (&'static str, LinkSpec)> {
     links.into_iter().take(usize::from(clos.tiers.max(1)))
 }
 
-fn lossless_words(plan: &Plan) -> Option<Line> {
+fn describe_lossless(plan: &Plan) -> Option<Line> {
     let lossless = plan.lossless?;
     let all = (1u16 << plan.switch.queue_count()) - 1;
     let what = match u16::from(lossless.classes) == all {
@@ -167,7 +167,7 @@ fn lossless_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("pauses", described))
 }
 
-fn link_words(clos: &Clos) -> String {
+fn describe_link(clos: &Clos) -> String {
     let links = tiers(clos).map(|(tier, link)| {
         let framing = match link.framing_bytes {
             0 => String::new(),
@@ -178,7 +178,7 @@ fn link_words(clos: &Clos) -> String {
     links.collect::<Vec<_>>().join("; ")
 }
 
-fn impairment_words(plan: &Plan) -> Option<Line> {
+fn describe_impairment(plan: &Plan) -> Option<Line> {
     let impairment = &plan.impairment;
     let share = |share: Share| format!("{} %", f64::from(share.billionths()) / 1e7);
     let mut parts = Vec::new();
@@ -201,11 +201,12 @@ fn impairment_words(plan: &Plan) -> Option<Line> {
     Some(Line::new("impairment", format!("{} {on}", parts.join(", "))))
 }
 
-fn event_words(plan: &Plan) -> Option<Line> {
+fn describe_event(plan: &Plan) -> Option<Line> {
     if plan.link_events.is_empty() {
         return None;
     }
-    let said = |event: &LinkEvent| format!("{} at {}", change_words(plan, event), time(event.at));
+    let said =
+        |event: &LinkEvent| format!("{} at {}", describe_change(plan, event), time(event.at));
     // Naming a link scans all links, so only some events are named.
     let some = first_of(&plan.link_events, said);
     let known = time(plan.routing_convergence);
@@ -246,14 +247,14 @@ fn describe_phantom(plan: &Plan) -> Vec<Line> {
         let text = format!(
             "on {}: drains at {drain}{}, ECN marks above {threshold}",
             names_of(plan, links),
-            clock_words(*clock),
+            describe_clock(*clock),
         );
         Line::new("phantom", text)
     };
     groups.iter().map(said).collect()
 }
 
-fn clock_words(clock: Clock) -> String {
+fn describe_clock(clock: Clock) -> String {
     match clock {
         Clock::Continuous => String::new(),
         Clock::Tick(tick) => format!(" every {}", time(tick)),
@@ -267,7 +268,7 @@ fn whose(hosts: Option<&Vec<u32>>) -> String {
     }
 }
 
-fn nic_words(plan: &Plan) -> Vec<Line> {
+fn describe_nic(plan: &Plan) -> Vec<Line> {
     let costs = |costs: &[(TimeDelta, &str)]| -> String {
         let said = costs.iter().filter(|(cost, _)| *cost > TimeDelta::ZERO);
         said.map(|(cost, of)| format!("; {} of CPU time per {of}", time(*cost))).collect()
@@ -324,7 +325,7 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
     fifo.into_iter().chain(cpu).collect()
 }
 
-fn pacer_words(plan: &Plan) -> Option<Line> {
+fn describe_pacer(plan: &Plan) -> Option<Line> {
     let PacedHosts { hosts, settings, .. } = plan.pacer.as_ref()?;
     let whose = whose(hosts.as_ref());
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
@@ -337,12 +338,12 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
         percent(settings.gain),
         settings.backlog_gain,
         settings.bucket,
-        clock_words(settings.clock),
+        describe_clock(settings.clock),
     );
     Some(Line::new("pacer", text))
 }
 
-fn change_words(plan: &Plan, event: &LinkEvent) -> String {
+fn describe_change(plan: &Plan, event: &LinkEvent) -> String {
     let what = match event.change {
         LinkChange::Rate(rate) => format!("sends at {rate}"),
         LinkChange::Fail => "fails".to_owned(),
@@ -357,7 +358,7 @@ pub fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
     const MAX: usize = 64;
     let change = |event: &LinkEvent| manifest::LinkChange {
         at_ps: event.at.as_ps(),
-        what: change_words(plan, event),
+        what: describe_change(plan, event),
     };
     plan.link_events.iter().take(MAX).map(change).collect()
 }
@@ -373,22 +374,22 @@ fn names_of(plan: &Plan, links: &[LinkId]) -> String {
 }
 
 /// Describes a port: profile, order and queues; then the profile's lines that they replace.
-fn switch_words(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
+fn describe_switch(about: &str, base: &Base, model: &ServiceModel) -> Vec<Line> {
     let changed = if base.model == *model { "" } else { ", changed" };
-    let mut lines = model_words(about, &format!("profile {}{changed}: ", base.name), model);
+    let mut lines = describe_model(about, &format!("profile {}{changed}: ", base.name), model);
     let own = model.describe();
     let unlike = base.model.describe().into_iter().filter(|described| !own.contains(described));
     lines.extend(unlike.map(|described| Line::new("", format!("instead of: {described}"))));
     lines
 }
 
-fn model_words(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
+fn describe_model(about: &str, head: &str, model: &ServiceModel) -> Vec<Line> {
     let mut described = model.describe().into_iter();
     let first = Line::new(about, format!("{head}{}", described.next().unwrap_or_default()));
     std::iter::once(first).chain(described.map(|described| Line::new("", described))).collect()
 }
 
-fn output_words(plan: &Plan, output: &Output) -> String {
+fn describe_output(plan: &Plan, output: &Output) -> String {
     let Output { flows, ports, links, latencies, timeline, fct, series } = *output;
     let every = plan.sample_every.map(|every| {
         let Sampled { flows, ports, pods } = &plan.sampled;
@@ -447,11 +448,11 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
             )
         }
     };
-    let described = workload_words(workload, plan.topology.hosts(), paths);
+    let described = describe_workload(workload, plan.topology.hosts(), paths);
     Line::new("workload", described + &own + &unmade + &load + &with)
 }
 
-fn processing_words(clos: &Clos) -> Option<Line> {
+fn describe_processing(clos: &Clos) -> Option<Line> {
     let processing = &clos.processing;
     if *processing == Processing::default() {
         return None;
@@ -474,7 +475,7 @@ fn processing_words(clos: &Clos) -> Option<Line> {
     Some(Line::new("processing", described))
 }
 
-fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
+fn describe_workload(workload: &Workload, hosts: u32, paths: &str) -> String {
     let matrix = match &workload.matrix {
         Matrix::Permutation => format!("each of {hosts} hosts sends to one other host"),
         Matrix::Incast { receiver, senders, .. } => {

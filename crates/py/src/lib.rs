@@ -141,7 +141,7 @@ impl Scenario {
                 return ControlFlow::Continue(());
             }
             seen = Instant::now();
-            match Python::attach(|py| look(py, &at, progress.as_ref())) {
+            match Python::attach(|py| report_progress(py, &at, progress.as_ref())) {
                 Ok(true) => ControlFlow::Continue(()),
                 Ok(false) => ControlFlow::Break(()),
                 Err(error) => {
@@ -163,7 +163,7 @@ impl Scenario {
 }
 
 /// Returns whether the run should go on.
-fn look(py: Python<'_>, at: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<bool> {
+fn report_progress(py: Python<'_>, at: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<bool> {
     py.check_signals()?;
     let Some(progress) = progress else { return Ok(true) };
     let arguments = (

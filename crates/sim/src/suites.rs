@@ -8,5 +8,5 @@ mod variations;
 
 pub use every_profile::every_profile;
 pub use pair::Pair;
-pub use random_networks::{Seen, case, lossless_networks, random_networks, seeds, unsettle};
+pub use random_networks::{Seen, case, change_links, lossless_networks, random_networks, seeds};
 pub use variations::take_time;

@@ -53,7 +53,7 @@ impl ServiceModel {
                 1 => self.name_of(place),
                 _ => format!("{} to {}, each", self.name_of(place), self.name_of(last)),
             };
-            lines.push(format!("{name}: {}", self.queue_words(&alike[0])));
+            lines.push(format!("{name}: {}", self.describe_queue(&alike[0])));
             place = last + 1;
         }
         lines
@@ -71,7 +71,7 @@ impl ServiceModel {
         }
     }
 
-    fn queue_words(&self, queue: &QueueModel) -> String {
+    fn describe_queue(&self, queue: &QueueModel) -> String {
         let [whole, header] = queue.limits;
         let mut described = describe_limit(whole);
         if header != whole {
@@ -84,7 +84,7 @@ impl ServiceModel {
                 ((u64::from(alpha.bits()) & 0xffff) * 100) >> 16
             );
         }
-        described += &marker_words(queue.marker);
+        described += &describe_marker(queue.marker);
         if queue.unscheduled < u32::MAX {
             described += &format!(", drops unscheduled packets above {} B", queue.unscheduled);
         }
@@ -93,7 +93,7 @@ impl ServiceModel {
             Order::Urgency => ", sends the most urgent packet first and drops the least urgent one",
         };
         let actions: Vec<String> =
-            queue.overflow.iter().filter_map(|action| self.action_words(*action)).collect();
+            queue.overflow.iter().filter_map(|action| self.describe_action(*action)).collect();
         match actions.is_empty() {
             true => described + "; on overflow: drop",
             false => {
@@ -103,13 +103,13 @@ impl ServiceModel {
     }
 
     /// Describes an action; `None` for the default, a drop.
-    fn action_words(&self, action: Action) -> Option<String> {
+    fn describe_action(&self, action: Action) -> Option<String> {
         Some(match action {
             Action::Drop => return None,
             Action::TrimArriving => {
                 format!("trim the arriving packet to {} B", self.trimmed_bytes())
             }
-            Action::TrimByCoin => {
+            Action::TrimRandom => {
                 format!(
                     "trim the arriving packet or the last of the queue (at random) to {} B",
                     self.trimmed_bytes()
@@ -139,7 +139,7 @@ fn describe_limit(limit: Limit) -> String {
     }
 }
 
-fn marker_words(marker: Marker) -> String {
+fn describe_marker(marker: Marker) -> String {
     match marker {
         Marker::None => String::new(),
         Marker::Threshold { unit, above, count_self, at } => {

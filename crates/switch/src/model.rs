@@ -2,7 +2,7 @@
 
 mod action;
 mod error;
-mod telling;
+mod notifying;
 mod unreached;
 
 use alloc::vec::Vec;
@@ -411,7 +411,7 @@ fn may_be_urgent(choices: &QueueChoices) -> bool {
     let only_drops = |action: &Action| match action {
         Action::Drop | Action::Notify => true,
         Action::TrimArriving
-        | Action::TrimByCoin
+        | Action::TrimRandom
         | Action::TrimToSender
         | Action::TrimToBoth
         | Action::Return => false,

@@ -224,7 +224,7 @@ impl PlainSwitch {
                 Action::TrimArriving if service == Service::Trimmable => {
                     return self.trim(port, entry);
                 }
-                Action::TrimByCoin if service == Service::Trimmable => {
+                Action::TrimRandom if service == Service::Trimmable => {
                     let tail = self.ports[port].queues[queue].back();
                     let trimmable =
                         tail.is_some_and(|tail| tail.packet.service == Service::Trimmable);
@@ -264,7 +264,7 @@ impl PlainSwitch {
                     return self.drop_list.push((entry, Disposition::Notify));
                 }
                 Action::TrimArriving
-                | Action::TrimByCoin
+                | Action::TrimRandom
                 | Action::TrimToSender
                 | Action::TrimToBoth
                 | Action::Return
@@ -389,7 +389,7 @@ fn any_queue() -> impl Strategy<Value = QueueChoices> {
     let action = prop_oneof![
         1 => Just(Action::Drop),
         2 => Just(Action::TrimArriving),
-        5 => Just(Action::TrimByCoin),
+        5 => Just(Action::TrimRandom),
         1 => Just(Action::TrimToSender),
         1 => Just(Action::TrimToBoth),
         3 => Just(Action::Return),
@@ -611,7 +611,7 @@ proptest! {
         steps in prop::collection::vec(any_step(), 1..160),
     ) {
         let queue = |(whole, header)| {
-            let actions = [Action::TrimByCoin, Action::Return];
+            let actions = [Action::TrimRandom, Action::Return];
             QueueChoices { header, selective_drop, ..QueueChoices::new(whole).overflow(&actions) }
         };
         let scheduler = match is_strict {

@@ -93,13 +93,13 @@ impl Pool {
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, bytes: u32) {
+    pub(crate) fn reserve(&mut self, bytes: u32) {
         self.used += u64::from(bytes);
         debug_assert!(self.used <= self.capacity, "the pool holds more than it has");
     }
 
     #[inline]
-    pub(crate) fn give(&mut self, bytes: u32) {
+    pub(crate) fn release(&mut self, bytes: u32) {
         self.used -= u64::from(bytes);
     }
 }
@@ -114,7 +114,7 @@ mod tests {
         let mut pool = Pool::new(ByteCount::new(1000));
         let half = Alpha::from_fraction(1, 2);
         assert!(pool.admits(0, 500, half) && !pool.admits(0, 501, half));
-        pool.take(500);
+        pool.reserve(500);
         assert!(pool.admits(0, 250, half) && !pool.admits(0, 251, half), "of what is free");
         assert!(!pool.admits(250, 1, half), "with what the queue holds");
         let eight = Alpha::from_fraction(8, 1);
@@ -125,7 +125,7 @@ mod tests {
         assert!(
             pool.admits_after(100, 400, 600, eight) && !pool.admits_after(100, 400, 601, eight)
         );
-        pool.give(500);
+        pool.release(500);
         assert_eq!(
             (pool.used().get(), pool.free(), pool.capacity()),
             (0, pool.capacity(), ByteCount::new(1000))
@@ -146,18 +146,18 @@ mod tests {
             let mut queues = held;
             let used: u32 = queues.iter().sum();
             prop_assume!(u64::from(used) <= capacity);
-            pool.take(used);
+            pool.reserve(used);
             let all: u64 =
                 steps.iter().filter(|step| step.2).map(|step| u64::from(step.1)).sum();
             prop_assume!(pool.admits_all(all, alpha));
             for (queue, bytes, arrives) in steps {
                 if arrives {
                     prop_assert!(pool.admits(queues[queue], bytes, alpha));
-                    pool.take(bytes);
+                    pool.reserve(bytes);
                     queues[queue] += bytes;
                 } else {
                     let leaving = bytes.min(queues[queue]);
-                    pool.give(leaving);
+                    pool.release(leaving);
                     queues[queue] -= leaving;
                 }
             }
@@ -168,7 +168,7 @@ mod tests {
     fn a_total_is_admitted_up_to_the_threshold_of_the_free_memory() {
         let mut pool = Pool::new(ByteCount::new(1000));
         let one = Alpha::from_fraction(1, 1);
-        pool.take(300);
+        pool.reserve(300);
         assert!(pool.admits_all(200, one) && !pool.admits_all(201, one));
         assert!(!pool.admits_all(u64::MAX, one));
     }

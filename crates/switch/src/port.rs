@@ -174,7 +174,7 @@ impl<const Q: usize> Port<Q> {
         self.queues[queue].push(context.packets, packet, bytes);
         self.eligible |= 1 << queue & self.open;
         if choices.pool.is_some() {
-            context.pool.take(bytes);
+            context.pool.reserve(bytes);
         }
     }
 
@@ -263,7 +263,7 @@ impl<const Q: usize> Port<Q> {
         for action in context.model.queues[queue].overflow {
             match action {
                 Action::TrimArriving if is_trimmable => return self.trim(packet, context),
-                Action::TrimByCoin if is_trimmable => {
+                Action::TrimRandom if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
                     if !self.is_tail_trimmable(queue, context.packets)
                         || !context.rng.coin()
@@ -283,7 +283,7 @@ impl<const Q: usize> Port<Q> {
                     return self.enqueue_slowly(packet, context);
                 }
                 Action::TrimArriving
-                | Action::TrimByCoin
+                | Action::TrimRandom
                 | Action::TrimToSender
                 | Action::TrimToBoth
                 | Action::Drop
@@ -345,7 +345,7 @@ impl<const Q: usize> Port<Q> {
         let mut tails = list.split_after(context.packets, last);
         list.release(freed.packets, freed.bytes);
         if model.queues[queue].pool.is_some() {
-            context.pool.give(freed.bytes);
+            context.pool.release(freed.bytes);
         }
         self.push(queue, packet, bytes, context);
 
@@ -523,7 +523,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
             }
             self.queues[0].push(packets, packet, bytes);
             self.eligible |= 1 & self.open;
-            pool.take(bytes);
+            pool.reserve(bytes);
         }
         fits
     }
@@ -568,7 +568,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     #[inline]
     fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
         if model.queues[usize::from(self.wire_queue)].pool.is_some() {
-            pool.give(self.wire_bytes);
+            pool.release(self.wire_bytes);
         }
         self.release_wire();
     }

@@ -93,7 +93,7 @@ impl Choices {
         let header = QueueChoices::new(Limit::bytes(memory(packets, payload_bytes)));
         Choices::ndp(
             header.overflow(&[Action::Return]),
-            QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimByCoin]),
+            QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimRandom]),
             headers_to_data(PAPER_RATIO),
         )
     }
@@ -104,7 +104,7 @@ impl Choices {
         let limit = Limit::bytes(memory(packets, payload_bytes));
         Choices::ndp(
             QueueChoices::new(limit).overflow(&[Action::Return]),
-            QueueChoices::new(limit).overflow(&[Action::TrimByCoin]),
+            QueueChoices::new(limit).overflow(&[Action::TrimRandom]),
             headers_to_data(PAPER_RATIO),
         )
     }
@@ -115,7 +115,7 @@ impl Choices {
         let bytes = memory(packets, payload_bytes);
         Choices::ndp(
             QueueChoices::new(Limit::bytes(memory(2 * packets, payload_bytes))),
-            QueueChoices::new(Limit::bytes(bytes)).overflow(&[Action::TrimByCoin]),
+            QueueChoices::new(Limit::bytes(bytes)).overflow(&[Action::TrimRandom]),
             headers_to_data(CSG_RATIO),
         )
     }

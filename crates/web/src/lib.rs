@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_run_without_end_is_stopped() {
-        let endless = SCENARIO.replace("\"9KB\"", "\"long-lived\"") + "duration = \"1h\"";
+        let endless = SCENARIO.replace("\"9KB\"", "\"long-lived\"") + "duration = \"3600s\"";
         let error = String::from_utf8(parts(&endless, 0)[0].clone()).unwrap();
         assert!(error.contains("more than 5000000 packet-hops"), "{error}");
     }

@@ -161,7 +161,7 @@ fn registers(choices: &Choices) -> Option<String> {
         Scheduler::WeightedRoundRobin { weights } if weights[1] == 1 => (0, weights[0]),
         Scheduler::WeightedRoundRobin { .. } | Scheduler::RateLimited(_) => return None,
     };
-    let coin = 2 * u32::from(data.overflow.contains(&Action::TrimByCoin));
+    let coin = 2 * u32::from(data.overflow.contains(&Action::TrimRandom));
     let returns = u32::from(header.overflow.contains(&Action::Return));
     let ndp = u32::from(choices.queues.len() == 2);
     Some(format!(

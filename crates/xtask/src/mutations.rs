@@ -49,10 +49,10 @@ const MUTANTS: [Mutant; 13] = [
     ("the coin's sides are swapped", |_| {}, true),
     (
         "always the newcomer",
-        |choices| replace(choices, Action::TrimByCoin, Some(Action::TrimArriving)),
+        |choices| replace(choices, Action::TrimRandom, Some(Action::TrimArriving)),
         false,
     ),
-    ("no trimming", |choices| replace(choices, Action::TrimByCoin, None), false),
+    ("no trimming", |choices| replace(choices, Action::TrimRandom, None), false),
     ("no return to sender", |choices| replace(choices, Action::Return, None), false),
     (
         "one packet more in the data queue",

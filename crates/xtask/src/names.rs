@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 
 /// An old identifier, its replacement, and the folders in which the old one is refused. `prefix_` stands for every
 /// identifier that begins with it.
-const OLD: [(&str, &str, &[&str]); 57] = [
+const OLD: [(&str, &str, &[&str]); 67] = [
     ("deflect", "detour", ALL),
     ("deflection", "detour", ALL),
     ("deflections", "detours", ALL),
@@ -16,7 +16,7 @@ const OLD: [(&str, &str, &[&str]); 57] = [
     ("DeflectionModel", "DetourModel", ALL),
     ("Displaced", "DropList", ALL),
     ("displaced", "drop_list", ALL),
-    ("Fate", "Disposition", ALL_BUT_TESTS),
+    ("Fate", "Disposition or LinkAction", ALL),
     ("settle", "apply_dispositions, catch_up or reconcile", ALL),
     ("Around", "PortContext", ALL),
     ("Capped", "RateLimited", ALL),
@@ -60,15 +60,23 @@ const OLD: [(&str, &str, &[&str]); 57] = [
     ("Mistake", "Mutant", &["crates/xtask", "tools/p4"]),
     ("Chance", "Rng", ALL),
     ("turn_round", "bounce", ALL),
+    ("TrimByCoin", "TrimRandom", ALL),
     ("is_turned_round", "is_bounced", ALL),
     ("Untold", "Unnotified", ALL),
     ("untold", "unnotified or pending", ALL),
     ("NOBODY", "NONE", ALL),
+    ("unsettle", "change_links", ALL),
+    ("Teller", "ProgressLine", ALL),
+    ("telling", "notifying", &["crates/switch", "crates/transport"]),
+    ("silence", "clear_eventfd or a timeout", ALL),
+    ("silences", "timeouts", ALL),
+    ("SILENCE", "IDLE_TIMEOUT", ALL),
+    ("count_kept", "count_buffered", ALL),
+    ("FATES", "DISPOSITIONS", ALL),
+    ("Windows", "LookaheadWindows", &["crates/sim/src"]),
 ];
 
 const ALL: &[&str] = &["crates", "fuzz", "python", "scripts", "tools"];
-/// The tests of DCQCN's link have their own `Fate`: what a test does to a packet.
-const ALL_BUT_TESTS: &[&str] = &["crates/switch", "crates/sim", "crates/stack", "fuzz"];
 const ENGINE: &[&str] = &["crates/sim/src/engine", "crates/sim/src/network"];
 
 /// Reports the old identifiers in one file.

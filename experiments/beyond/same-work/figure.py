@@ -12,7 +12,6 @@ from statistics import fmean
 
 import polars
 from matplotlib.colors import to_rgb
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from trimline import plot
@@ -187,12 +186,9 @@ def figure(experiment):
             axes.grid(visible=False, axis="y")
     draw_buffers(experiment, grid[:, -1])
     look = {"markeredgecolor": plot.GREY, "markersize": 6, "linestyle": "none", "marker": "o"}
-    points = [
-        Line2D([], [], markerfacecolor=(*to_rgb(plot.GREY), filled), **look)
-        for _, _, filled in SHARES
-    ]
-    words = [f"small flows: {words}" for _, words, _ in SHARES]
-    figure.legend(points, words, loc="outside lower center", ncols=3)
+    for _, words, filled in SHARES:
+        face = (*to_rgb(plot.GREY), filled)
+        grid[0][0].plot([], [], markerfacecolor=face, label=f"small flows: {words}", **look)
     return figure
 
 
@@ -250,9 +246,7 @@ def draw_buffers(experiment, axes):
     plot.plain(axes[0], "y")
     plot.logarithmic(axes[2], "y")
     axes[0].set_title("incast by buffer (fig16)", fontsize=8)
-    if axes[1].lines:
-        axes[1].legend(fontsize=6, handlelength=3.2, loc="upper right")
-    axes[1].set_ylim(0, 27)
+    axes[1].set_ylim(0, None)
 
 
 if __name__ == "__main__":

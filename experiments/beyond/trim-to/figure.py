@@ -29,7 +29,6 @@ def figure(experiment):
     plot.label(row[1], *words, log="x", ylim=(0, 1.02))
     words = ("Flow, by rank", "Goodput (Gb/s)", "Permutation beside a link of 1 Gb/s")
     plot.label(row[2], *words, ylim=(0, None))
-    plot.legend_below(figure, row[0], 3)
     return figure
 
 

@@ -26,7 +26,6 @@ def figure(experiment):
     plot.marked(axes, 1.0, "the cap: 1 %")
     words = ("Packets that are dropped (%)", "Notifications (% of the load)")
     plot.label(axes, *words, xlim=(0, 25), ylim=(0, 2))
-    axes.legend(loc="lower right")
     return figure
 
 

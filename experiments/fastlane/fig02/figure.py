@@ -30,5 +30,4 @@ def figure(experiment):
     ]
     plot.bars(axes, ticks, series, width=0.16, labels={"fmt": "%.2g", "fontsize": 5})
     axes.set_ylabel("Completion time (ms)")
-    figure.legend(loc="outside lower center", ncols=5)
     return figure

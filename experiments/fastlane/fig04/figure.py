@@ -20,7 +20,6 @@ def figure(experiment):
     plot.line(axes, dict(sorted(places.items())), percent, **look)
     words = ("Simultaneous bursts", "Notifications (% of the memory)")
     plot.label(axes, *words, xlim=(0, PORTS + 1), ylim=(0, 3))
-    axes.legend(loc="upper right")
     return figure
 
 

@@ -3,8 +3,8 @@
 from trimline import plot
 
 SCHEMES = {
-    "fl-fh": ("TCP with FastLane, flow hashing", plot.BLUE),
-    "fl-ps": ("TCP with FastLane, packet scatter", plot.VERMILION),
+    "fl-fh": ("TCP with FastLane, flow hashing", plot.BLACK),
+    "fl-ps": ("TCP with FastLane, packet scatter", plot.GREY),
 }
 #: Sizes of responses in KB.
 SIZES = {2: plot.BLUE, 4: plot.SKY, 8: plot.GREEN, 16: plot.ORANGE, 32: plot.VERMILION}
@@ -25,13 +25,12 @@ def by_place(experiment, schemes, base, xlabel, ticks, title):
         draw_changes(axes, experiment, scheme, base)
         axes.set_title(words, fontsize=9)
         axes.set_ylim(-100, 40)
-        look = {"color": colour, "marker": ".", "label": words}
-        long.plot(*changes(experiment, scheme, base, long_ms), **look)
+        places, values = changes(experiment, scheme, base, long_ms)
+        if places:
+            long.plot(places, values, color=colour, marker=".", label=f"1 MB: {words}")
     long.axhline(0, color=plot.GREY, linewidth=0.8)
     long.set_title("1 MB, mean", fontsize=9)
-    long.legend(loc="best")
     label(row[0], xlabel, ticks)
-    plot.legend_below(figure, row[0][0], 5)
     return figure
 
 
@@ -52,6 +51,8 @@ def draw_changes(axes, experiment, scheme, base):
     """Draws a line a size: by how many percent its time exceeds the base's. Returns the places."""
     for size, colour in SIZES.items():
         places, values = changes(experiment, scheme, base, lambda run, size=size: us(run, size)[1])
+        if not places:
+            continue
         runs = [experiment.numbered(scheme)[place][0] for place in places]
         quantiles = " or ".join(sorted({us(run, size)[0] for run in runs}))
         axes.plot(places, values, color=colour, marker=".", label=f"{size} KB, {quantiles}")

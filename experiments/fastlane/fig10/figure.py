@@ -19,7 +19,6 @@ def by_scale(experiment, who):
     )
     plot.label(axes, *words, ylim=(0, None))
     axes.invert_xaxis()
-    axes.legend(loc="upper left")
     return figure
 
 

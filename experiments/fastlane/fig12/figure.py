@@ -20,7 +20,6 @@ def by_memory(experiment, schemes, base):
         axes.set(xlabel="Memory of a port (KB)", xticks=[base, base / 2, base / 4])
         axes.invert_xaxis()
     row[0].set_ylabel(f"Completion time over that at {base:g} KB")
-    plot.legend_below(figure, row[0], 3)
     return figure
 
 

@@ -18,5 +18,4 @@ def figure(experiment):
         axes.set_title(words, fontsize=9)
     LIKE.label(row, "Packets that a server processes at a time", CORES)
     row[0].set_ylim(-100, 40)
-    plot.legend_below(figure, row[0], 5)
     return figure

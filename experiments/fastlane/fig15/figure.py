@@ -21,8 +21,6 @@ def figure(experiment):
     for load_percent, less in TABLE1.items():
         for colour, percent in zip(LIKE.SIZES.values(), less, strict=True):
             row[1].plot(load_percent, -percent, "x", color=colour, markersize=5)
-    (paper,) = row[1].plot([], [], "x", color=plot.BLACK, markersize=5)
-    row[1].legend([paper], ["paper, p99.9"], loc="upper right")
+    row[1].plot([], [], "x", color=plot.BLACK, markersize=5, label="paper, p99.9")
     LIKE.label(row, "Utilisation (%)", LIKE.LOADS)
-    plot.legend_below(figure, row[0], 5)
     return figure

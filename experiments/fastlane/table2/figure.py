@@ -19,14 +19,13 @@ def figure(experiment):
     for axes, (base, less) in zip(row, PAPER.items(), strict=True):
         for place, (size, colour) in enumerate(SIZES.items()):
             found = LIKE.changes(experiment, "fl", base, lambda run, size=size: mean(run, size))
-            axes.plot(*found, color=colour, marker=".", label=f"{size} MB")
+            axes.plot(*found, color=colour, marker=".", label=f"{size} MB, simulated")
             axes.plot(
                 [*less], [-each[place] for each in less.values()], "x--", color=colour, **paper
             )
         axes.plot([], [], "x--", color=plot.BLACK, label="paper", **paper)
         axes.axhline(0, color=plot.GREY, linewidth=0.8)
         axes.set_title(f"over {base.upper()}", fontsize=9)
-        axes.legend(loc="lower left")
     LIKE.label(row, "Utilisation (%)", LIKE.LOADS)
     row[0].set_ylabel("Mean completion time over that without FastLane (%)")
     return figure

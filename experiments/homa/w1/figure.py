@@ -18,9 +18,6 @@ def by_workload(experiment, workloads, title):
         series = {f"{workload}-{load}": look for load, look in LOADS.items()}
         for runs, look in plot.each(experiment, series):
             plot.slowdowns(axes, runs[0], **look)
-        axes.set(xlabel="Size (B)", xscale="log", title=workload.upper())
-        plot.logarithmic(axes, "y")
+        plot.label(axes, "Size (B)", title=workload.upper(), log="xy")
     grid[0][0].set_ylabel("Slowdown at the receiver")
-    if grid[0][0].get_legend_handles_labels()[0]:
-        grid[0][0].legend(loc="upper left")
     return figure

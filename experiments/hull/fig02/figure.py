@@ -20,5 +20,4 @@ def figure(experiment):
     full = [drain * link.full_gbps / link.gbps for drain in drains]
     left.plot(drains, full, color=plot.GREY, linestyle=":", label="the drain")
     LIKE.label(left, right, "Drain (Mb/s)", ylim=(0, None))
-    left.legend(loc="lower right")
     return figure

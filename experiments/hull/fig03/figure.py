@@ -23,5 +23,4 @@ def figure(experiment):
     look = {"color": plot.VERMILION, "linestyle": "none", "marker": "+"}
     axes.plot(*acks.select(ms, kb), label="ACKs", **look)
     plot.label(axes, "Time (ms)", "Sequence (KB)", xlim=(0, 5), ylim=(0, None))
-    axes.legend(loc="upper left")
     return figure

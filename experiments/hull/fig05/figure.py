@@ -19,10 +19,11 @@ def figure(experiment):
     for (name, words), (above, below) in zip(SERIES.items(), grid.T, strict=True):
         thresholds = plot.by(experiment.get(name), "threshold")
         for (threshold, runs), colour in zip(thresholds.items(), COLOURS, strict=False):
-            LIKE.draw(above, below, plot.by(runs, "drain_rate"), f"{threshold:g} KB", colour)
+            LIKE.draw(
+                above, below, plot.by(runs, "drain_rate"), f"threshold {threshold:g} KB", colour
+            )
         above.set_title(words)
-        below.set(xlabel="Drain (Mb/s)", yscale="log")
+        plot.label(below, "Drain (Mb/s)", log="y")
     grid[0][0].set_ylabel("Goodput (Mb/s)")
     grid[1][0].set_ylabel("Wait at the port (µs)")
-    grid[0][0].legend(loc="upper left", title="Threshold", ncols=2)
     return figure

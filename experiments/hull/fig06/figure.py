@@ -20,7 +20,6 @@ def figure(experiment):
             plot.line(left, places, wait, label=label + words, **look)
         plot.line(right, places, LIKE.goodput_mbps, **look)
     left.set(xlabel="β", ylabel="Mean wait (µs)", ylim=(0, None))
-    left.legend(loc="upper right", fontsize=7)
     right.set(xlabel="β", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
     for axes in (left, right):
         axes.set_xscale("log", base=2)

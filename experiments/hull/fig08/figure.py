@@ -22,7 +22,6 @@ def figure(experiment):
     for runs, look in plot.each(experiment, SCHEMES):
         draw(left, right, plot.by(runs, "senders"), **look)
     label(left, right, "Long flows", log="y")
-    plot.legend_below(figure, left, 2)
     return figure
 
 

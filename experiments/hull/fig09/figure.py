@@ -15,5 +15,4 @@ def figure(experiment):
     for runs, look in plot.each(experiment, SERIES):
         LIKE.draw(right, left, plot.by(runs, "senders"), **look)
     LIKE.label(right, left, "Long flows", ylim=(0, None))
-    left.legend(loc="upper left")
     return figure

@@ -30,7 +30,6 @@ def figure(experiment):
         for axes, each in zip(row, CLASSES, strict=True):
             draw(axes, experiment, ending, *each)
         row[0].set_ylabel(f"{words}\nFCT (µs)")
-    plot.legend_below(figure, grid[0][0], 3)
     return figure
 
 

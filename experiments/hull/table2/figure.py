@@ -30,7 +30,6 @@ def figure(experiment):
         axes.plot(range(len(ticks)), paper, label="the paper", **look)
         axes.set(ylabel=label, ylim=(0, None))
     row[-1].set_xlabel("Frames before an interrupt (rx-frames)")
-    row[0].legend(loc="upper left", ncols=2)
     return figure
 
 

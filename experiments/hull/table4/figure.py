@@ -31,9 +31,8 @@ def figure(experiment):
         plot.line(waits, places, wait_us, color=colour, marker=".", label=words)
         look = {"color": colour, "linestyle": "--", "marker": "."}
         plot.line(waits, places, lambda run: wait_us(run, "p99"), **look)
-    waits.set(yscale="log", ylabel="Wait at the port (µs)", title="Table 4: mean, dashed: 99th")
-    waits.legend(loc="upper left", ncols=2)
-    waits.set_ylim(1, 200_000)
+    words = ("Wait at the port (µs)", "Table 4: mean, dashed: 99th percentile")
+    plot.label(waits, "", *words, log="y", ylim=(1, None))
     draw_slowdowns(experiment, slowdowns)
     draw_pacing(experiment, unpaced, times)
     for axes in grid.flat:
@@ -52,15 +51,13 @@ def large_ms(run):
 def draw_pacing(experiment, waits, times):
     """Draws Figure 11: waits and completion times of large files, with pacers and without."""
     for scheme, (words, colour) in PACED.items():
-        for ending, dashes, label in (("-pacer", "-", "pacers"), ("", ":", "none")):
+        for ending, dashes, label in (("-pacer", "-", "pacers"), ("", ":", "no pacers")):
             places = experiment.numbered(scheme + ending)
             look = {"color": colour, "linestyle": dashes, "marker": "."}
             for axes, value in ((waits, wait_us), (times, large_ms)):
                 plot.line(axes, places, value, label=f"{words}, {label}", **look)
     waits.set(ylabel="Wait at the port (µs), mean", title="Figure 11: latency", ylim=(0, None))
     times.set(ylabel="FCT of 10 MB (ms), mean", title="Figure 11: large files", ylim=(0, None))
-    for axes in (waits, times):
-        axes.legend(loc="upper left")
 
 
 def draw_slowdowns(experiment, axes):
@@ -79,15 +76,15 @@ def draw_slowdowns(experiment, axes):
             if best is not None:
                 found[place] = mean(runs) / best
         shown = [min(slowdown, MAX) for slowdown in found.values()]
-        words = f"drain {drain} Mb/s"
-        axes.plot(list(found), shown, "o", color=colour, label=words, clip_on=False)
+        words = f"PQ{drain}-Pacer, Figure 10"
+        if found:
+            axes.plot(list(found), shown, "o", color=colour, label=words, clip_on=False)
         for place, slowdown in found.items():
             if slowdown > MAX:
                 look = {"textcoords": "offset points", "ha": "right", "va": "top", "color": colour}
                 axes.annotate(f"{slowdown:.1f}", (place, MAX), xytext=(-6, -4), **look)
     axes.set(ylabel="Slowdown of 10 MB", ylim=(1, MAX))
     axes.set_title(r"Figure 10: $(1-\rho)/(\gamma-\rho)$; dotted: of the payload's rate")
-    axes.legend(loc="upper left")
 
 
 def mean(runs):

@@ -12,4 +12,4 @@ SERIES = {
 
 
 def figure(experiment):
-    return plot.load(__file__, "ndp/fig14").draw(experiment, SERIES)
+    return plot.load(__file__, "ndp/fig14").draw_paper(experiment, SERIES)

@@ -34,7 +34,6 @@ def figure(experiment):
     row[1].set_title("The same with the headers of data", loc="left")
     row[0].set_ylabel("Mean of the flows (Gb/s)")
     plot.marked(row[1], experiment.runs[0].host_link.gbps, "link")
-    plot.legend_below(figure, row[0], 4)
     return figure
 
 

@@ -1,7 +1,6 @@
 """FCT by size of transfers beside long-lived flows, and the transfers that ended, a seed each."""
 
 from matplotlib import pyplot
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from trimline import plot
@@ -38,10 +37,6 @@ def figure(experiment):
         right.set_title(f"{title}: transfers that ended", loc="left")
         right.set_ylim(0, 1.1 * right.get_ylim()[1])
         right.xaxis.set_major_locator(MaxNLocator(integer=True))
-        right.legend(loc="lower left")
-    # Room for the names of sizes, where no transfer is so fast.
-    fastest, _ = grid[0][0].get_xlim()
-    grid[0][0].set_xlim(left=fastest / 3)
     grid[-1][0].set_xlabel("FCT at the sender (ms)")
     grid[-1][1].set_xlabel("Seeds, from the most to the least")
     return figure
@@ -51,12 +46,10 @@ def by_size(axes, runs):
     """Draws the FCT of each size, a line a seed: small transfers are dark, large ones light."""
     ended = LIKE.transfers(runs).drop_nulls()
     sizes = ended[LIKE.SIZE].unique().sort().to_list()
-    handles = []
     for number, size in enumerate(sizes):
-        colour = pyplot.get_cmap("viridis")(number / max(1, len(sizes) - 1) * 0.9)
+        colour = pyplot.get_cmap("viridis")(number / max(1, len(sizes) - 1) * 0.85)
         for of_seed in ended.filter(size_bytes=size).partition_by("seed", maintain_order=True):
             plot.cdf(axes, of_seed["ms"], color=colour, linewidth=0.4)
         if len(sizes) <= MAX_NAMED or number in (0, len(sizes) // 2, len(sizes) - 1):
-            handles.append(Line2D([], [], color=colour, label=f"{size / 1000:g} KB"))
+            axes.plot([], [], color=colour, label=f"{size / 1000:g} KB")
     plot.label(axes, "", "Share of a size", log="x", ylim=(0, 1.02))
-    axes.legend(handles=handles, loc="upper left")

@@ -73,7 +73,7 @@ def figure(experiment):
     size = (max(6.4, 4.6 * columns), 0.9 + 2.1 * rows)
     look = {"sharex": True, "sharey": True, "squeeze": False}
     figure, grid = plot.panels(rows, columns, size, title, **look)
-    drawn = {}
+    drawn, reported = {}, False
     for axes, (title, ends) in zip(grid.flat, shown.items(), strict=False):
         for end, (words, protocol, dashes) in ENDS.items():
             if not (runs := ends.get(end)):
@@ -91,6 +91,7 @@ def figure(experiment):
                 }
                 for x, y in published(experiment.findings, f"{title}, {protocol.upper()}"):
                     axes.plot(x, y, "o", **dot)
+                    reported = True
         axes.set_ylim(0, 1.02)
         axes.set_title(title, loc="left")
         plot.logarithmic(axes, "x")
@@ -101,7 +102,7 @@ def figure(experiment):
     for axes in grid[:, 0]:
         axes.set_ylabel("Share of transfers")
     handles = list(drawn.values())
-    if any(one.paper is not None for one in experiment.findings):
+    if reported:
         dot = {"color": plot.GREY, "marker": "o", "markersize": 4, "linestyle": ""}
         handles.append(Line2D([], [], label="the report's", **dot))
     figure.legend(handles=handles, loc="outside lower center", ncols=5 if columns > 1 else 3)

@@ -28,7 +28,6 @@ def figure(experiment):
     axes.tick_params(axis="x", labelsize=7)
     title = "NDP and TCP into one port, each in a queue of its own but the last"
     plot.label(axes, "", "Goodput of all flows (% of the link)", title, ylim=(0, 115))
-    axes.legend(loc="upper left", ncols=2)
     return figure
 
 

@@ -29,7 +29,6 @@ def figure(experiment):
         words = ("Unresponsive senders at line rate", "", f"Packets of {payload} B")
         plot.label(axes, *words, ylim=(0, 105), xlim=(0, None))
     row[0].set_ylabel("Goodput (% of the fair share)")
-    plot.legend_below(figure, row[0], 4)
     return figure
 
 

@@ -28,5 +28,4 @@ def figure(experiment):
     title = plot.simulated("Time that packets take on 432 hosts, NDP", experiment.runs)
     words = ("First sending to ACK at the sender (µs)", "Packets (%)", title)
     plot.label(axes, *words, log="x", ylim=(0, 101))
-    axes.legend(loc="center left", bbox_to_anchor=(0.36, 0.5))
     return figure

@@ -3,11 +3,11 @@
 from trimline import plot
 
 SERIES = {
-    "simulated": ("NDP simulated, perfect pull spacing", plot.BLUE),
-    "simulated-hosts": ("NDP simulated, hosts take 12 us a round trip", plot.ORANGE),
-    "simulated-hosts-spread": ("NDP simulated, hosts take 8 to 16 us", plot.PURPLE, "--"),
-    "simulated-drawn": ("NDP simulated, drawn pull spacing (synthetic)", plot.VERMILION, "--"),
-    "simulated-measured": ("NDP simulated, drawn pull spacing (measured)", plot.GREEN, ":"),
+    "simulated": ("perfect pull spacing", plot.BLUE),
+    "simulated-hosts": ("hosts take 12 µs a round trip", plot.ORANGE),
+    "simulated-hosts-spread": ("hosts take 8 to 16 µs", plot.PURPLE, "--"),
+    "simulated-drawn": ("drawn pull spacing (synthetic)", plot.VERMILION, "--"),
+    "simulated-measured": ("drawn pull spacing (measured)", plot.GREEN, ":"),
 }
 
 
@@ -21,7 +21,6 @@ def figure(experiment):
     plot.marked_at(axes, 15, "paper: the simulator is full at 15", 0.1)
     plot.marked_at(axes, 25, "paper: the Linux stack at 25")
     words = (f"Initial window (packets of {link.payload_bytes} B)", "Goodput (Gb/s)")
-    title = "Two hosts back to back, fifteen packets of cable"
+    title = "NDP, simulated: two hosts back to back, fifteen packets of cable"
     plot.label(axes, *words, title, ylim=(0, 1.05 * link.gbps), xlim=(0, None))
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
     return figure

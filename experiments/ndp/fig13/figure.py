@@ -29,8 +29,6 @@ def figure(experiment):
             plot.rank(right, goodputs, label=f"{name}: mean {mean:.2f} Gb/s", **look)
     words = ("Size of each of 200 flows (KB)", "Last flow completion time (ms)")
     plot.label(left, *words, "Incast of 200, packets of 9000 B", log="xy")
-    left.legend(loc="upper left")
     words = ("Flow, by rank of throughput", "Goodput (Gb/s)", "Permutation, packets of 1500 B")
     plot.label(right, *words, ylim=(0, 10), xlim=(0, None))
-    right.legend(loc="lower right")
     return figure

@@ -15,5 +15,4 @@ def figure(experiment):
         plot.marked_at(axes, max(filter(None, ideals)) / 1e6, "idle network", height=0.9)
     words = ("Flow completion time (µs)", "Share of transfers")
     plot.label(axes, *words, log="x", ylim=(0, 1.02))
-    plot.legend_above(axes)
     return figure

@@ -18,14 +18,14 @@ SERIES = {
     "dctcp-shared": ("DCTCP, shared buffers", "#7A3E00"),
     "mptcp": ("MPTCP", plot.PROTOCOLS["mptcp"]),
     "phost": ("pHost", plot.ORANGE),
-    "phost-free-for-short": ("pHost free for short", plot.ORANGE),
-    "phost-one-queue": ("pHost one queue", plot.ORANGE),
-    "phost-slow-rts": ("pHost slow rts", plot.ORANGE),
+    "phost-free-for-short": ("pHost, free for short", plot.ORANGE, "--"),
+    "phost-one-queue": ("pHost, one queue", plot.ORANGE, ":"),
+    "phost-slow-rts": ("pHost, slow RTS", plot.ORANGE, "-."),
 }
 
 
 def figure(experiment):
-    return plot.load(__file__, "ndp/fig14").paper_and_all(experiment, PAPER, draw)
+    return plot.load(__file__, "ndp/fig14").paper_and_all(experiment, PAPER, draw, draw)
 
 
 def senders(run):
@@ -36,28 +36,24 @@ def senders(run):
 def draw(experiment):
     every = [run for run in experiment.runs if run.series != PREFERRED]
     ideal, counts = plot.Ideal.of(every), sorted(plot.by(every, senders))
-    title = f"Incast: each sender {ideal.size_bytes // 1000} KB to one receiver"
-    figure, grid = plot.panels(2, 2, (10.4, 7.0), title, sharex=True)
+    size_kb = ideal.size_bytes // 1000
+    title = f"Incast: each sender {size_kb} KB to one receiver (simulated, {plot.seeds(every)})"
+    figure, grid = plot.panels(2, 2, (10.4, 7.4), title, sharex=True)
     (last, over), (first, preferred) = grid
-    ends = {axes: [] for axes in grid.flat}
 
-    def line(axes, runs, value, words, colour):
-        places, means = plot.line(axes, plot.by(runs, senders), value, band=True, color=colour)
-        ends[axes].append((places[-1], means[-1], f"{words} ({plot.seeds(runs)})", colour))
+    def line(axes, runs, value, **look):
+        plot.line(axes, plot.by(runs, senders), value, band=True, **look)
 
-    for axes in (last, preferred):
-        axes.plot(counts, [ideal.ms(count) for count in counts], color=plot.GREY, linestyle=":")
-        ends[axes].append((counts[-1], ideal.ms(counts[-1]), "ideal: link never idle", plot.GREY))
     for runs, look in plot.each(experiment, SERIES):
-        line(last, runs, plot.Run.last_ms, *look.values())
-        line(first, runs, lambda run: run.fct_ms()[0], *look.values())
-        line(
-            over, runs, lambda run: ideal.over_percent(run.last_ms(), senders(run)), *look.values()
-        )
+        line(last, runs, plot.Run.last_ms, **look)
+        line(first, runs, lambda run: run.fct_ms()[0], **look)
+        line(over, runs, lambda run: ideal.over_percent(run.last_ms(), senders(run)), **look)
     if runs := experiment.get(PREFERRED):
-        line(preferred, runs, lambda run: run.fct_ms(PREFERRED)[-1], "preferred flow", plot.PURPLE)
-    if runs := experiment.get("ndp"):
-        line(preferred, runs, plot.Run.last_ms, "last of the others", plot.BLUE)
+        look = {"label": "preferred flow", "color": plot.PURPLE}
+        line(preferred, runs, lambda run: run.fct_ms(PREFERRED)[-1], **look)
+        if runs := experiment.get("ndp"):
+            look = {"label": "last of the others", "color": plot.BLUE}
+            line(preferred, runs, plot.Run.last_ms, **look)
     if reference := experiment.reference:
         at = reference["senders"]
         values = {last: [1e3 * each for each in reference["fct_max_s"]]}
@@ -66,23 +62,23 @@ def draw(experiment):
         for axes, each in values.items():
             dots = {"linestyle": "none", "color": plot.BLACK, "marker": "o", "markersize": 3}
             axes.plot(at, each, label="NDP, authors' htsim", **dots)
-            axes.legend(loc="upper left")
-    questions = {
-        last: "When is the last flow done?",
-        over: "By how much over the ideal?",
-        first: "When is the first flow done?",
-        preferred: "And one that is pulled before the others?",
+    titles = {
+        last: "Last flow",
+        over: "Last flow over the ideal",
+        first: "First flow",
+        preferred: "A flow that is pulled before the others",
     }
-    for axes, question in questions.items():
-        axes.set_title(question, loc="left")
+    for axes, words in titles.items():
+        axes.set_title(words, loc="left")
         plot.label(axes, "", "FCT (ms)", log="y", xlim=(0, max(counts) * 1.01))
-    over.axhline(0, color=plot.GREY, linewidth=0.8, linestyle=":")
-    # From a tenth of a percent to the thousands that time-outs cost; above them stands the legend.
-    over.set_yscale("symlog", linthresh=0.1)
-    over.set(ylim=(0, 5_000), ylabel="Over the ideal (%)")
-    plot.plain(over, "y")
-    for axes in (first, preferred):
+    over.set_ylabel("Over the ideal (%)")
+    for axes in grid[1]:
         axes.set_xlabel("Senders")
-    for axes, found in ends.items():
-        plot.direct(axes, found)
+    over.set_yscale("symlog", linthresh=0.1)
+    over.set_ylim(0, None)
+    plot.plain(over, "y")
+    plot.named_at_ends(*grid.flat)
+    look = {"color": plot.GREY, "linestyle": ":", "label": "ideal: link never idle"}
+    for axes in (last, preferred) if experiment.get(PREFERRED) else (last,):
+        axes.plot(counts, [ideal.ms(count) for count in counts], **look)
     return figure

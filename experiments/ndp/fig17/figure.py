@@ -15,10 +15,10 @@ def figure(experiment):
             queues = plot.by(experiment[f"{hosts}-{payload}"], "data_queue")
             for (queue, runs), colour, mark in zip(queues.items(), SHADES, MARKS, strict=False):
                 look = {"color": colour, "marker": mark, "markersize": 4}
-                places, label = plot.by(runs, "initial_window"), f"{queue:g} packets"
+                places, label = plot.by(runs, "initial_window"), f"data queue of {queue:g}"
                 plot.line(axes, places, plot.Run.mean_goodput_percent, label=label, **look)
             if payload == 9000:
-                words = "paper: above 95 % with 8 packets\nand IW 20 or more"
+                words = "paper: above 95 % with 8 packets and IW 20 or more"
                 axes.axhline(95, color=plot.VERMILION, linewidth=0.9, linestyle=":", label=words)
                 words = "paper: about 90 % with 6"
                 axes.axhline(90, color=plot.VERMILION, linewidth=0.9, linestyle="--", label=words)
@@ -27,5 +27,4 @@ def figure(experiment):
         axes.set_ylabel(f"Goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)")
     for axes in grid[1]:
         axes.set_xlabel("Initial window (packets)")
-    grid[0][0].legend(loc="lower right", title="Data queue")
     return figure

@@ -43,7 +43,7 @@ def figure(experiment):
             rate = runs[0].host_link.gbps
             plot.marked(axes, rate, "full link", right=True)
             axes.set(ylim=(0, 1.25 * rate), title=f"{words}, simulated")
-        row[0].set_ylabel("Gb/s")
+        row[0].set_ylabel("Goodput (Gb/s)")
     for axes in grid[-1]:
         axes.set_xlabel("Time (ms)")
     return figure

@@ -54,9 +54,7 @@ def figure(experiment):
     above.set(ylabel="Last flow over the ideal (%)", ylim=(-0.05, 1000))
     above.set_yscale("symlog", linthresh=0.1)
     plot.plain(above, "y")
-    above.legend(loc="upper right")
     plot.label(below, "Senders", "Retransmissions per packet, IW 23", log="x", ylim=(0, None))
-    below.legend(loc="upper left")
     return figure
 
 

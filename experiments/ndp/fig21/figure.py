@@ -24,8 +24,7 @@ def figure(experiment):
         bar.set_hatch("//")
     for place, each in enumerate(findings):
         if each.lo is not None and each.hi is not None:
-            axes.plot([place + WIDTH / 2] * 2, [each.lo, each.hi], color=plot.BLACK, linewidth=1)
+            plot.accepted(axes, place + WIDTH / 2, each.lo, each.hi, 1.1 * WIDTH)
     title = "Sender-limited traffic: A sends to B, C, D and E; F to E"
-    plot.label(axes, "Flow (black line: accepted range)", "Goodput (Gb/s)", title)
-    axes.legend(loc="upper left")
+    plot.label(axes, "Flow", "Goodput (Gb/s)", title)
     return figure

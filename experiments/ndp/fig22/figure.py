@@ -25,9 +25,10 @@ AUTHORS = {
 
 
 def figure(experiment):
-    title = "Permutation while one link from a core has 1 Gb/s"
-    figure, axes = plot.panels(size=(6.0, 5.0), title=title)
-    for runs, look in plot.each(experiment, NDP | OTHERS, counted=True):
+    seeds = plot.seeds(experiment.runs)
+    title = f"Permutation while one link from a core has 1 Gb/s (simulated, {seeds})"
+    figure, axes = plot.panels(size=(7.0, 5.0), title=title)
+    for runs, look in plot.each(experiment, NDP | OTHERS):
         goodputs = [run.goodputs_gbps() for run in runs]
         for seed in goodputs if runs[0].series in NDP else []:
             axes.plot(sorted(seed), color=look["color"], linewidth=0.6, alpha=0.35)

@@ -16,5 +16,4 @@ def figure(experiment):
         words = ("Flow completion time (ms)", "", f"{load:g} connections a host")
         plot.label(axes, *words, log="x", ylim=(0, 1.02))
     grid[0][0].set_ylabel("Share of flows")
-    grid[0][0].legend(loc="upper left")
     return figure

@@ -50,7 +50,6 @@ def figure(experiment):
             axes.plot(edges, [value] * 2, color=plot.BLACK, linestyle="--", label=label)
             label = None
     plot.label(axes, "Paths", "Trimmed (% of packets sent)", log="y", ylim=(0.001, 30))
-    plot.legend_above(axes)
     return figure
 
 

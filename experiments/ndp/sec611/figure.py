@@ -27,5 +27,4 @@ def figure(experiment):
         axes.axhline(paper, color=colour, linewidth=0.9, linestyle="--", label=label)
     words = f"Permutation: goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)"
     plot.label(axes, "Senders of the incast", words, ylim=(0, 100))
-    plot.legend_above(axes)
     return figure

@@ -18,17 +18,15 @@ def figure(experiment):
         if finding.paper is not None:
             paper.append((size, finding.paper))
         if finding.lo is not None and finding.hi is not None:
-            axes.plot([size] * 2, [finding.lo, finding.hi], color=plot.BLACK, linewidth=1)
+            plot.accepted(axes, size, finding.lo, finding.hi, 0.08 * size)
     if paper:
         look = {"color": plot.BLACK, "marker": "x", "linestyle": "none"}
-        label = "NDP mean, paper (line: accepted range)"
-        axes.plot(*zip(*paper, strict=True), label=label, **look)
+        axes.plot(*zip(*paper, strict=True), label="NDP mean, paper", **look)
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(sizes), [f"{size:g}" for size in sizes])
     axes.minorticks_off()
     words = ("Hosts", f"Goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)")
     plot.label(axes, *words, "Permutation on FatTrees of growing size, IW 30", ylim=(60, 100))
-    axes.legend(loc="lower left")
     return figure
 
 

@@ -17,13 +17,14 @@ def figure(experiment):
     for place, runs in enumerate(shown.values()):
         tails = [numpy.quantile(short_us(run), 0.99) for run in runs]
         times.barh(place, fmean(tails), color=plot.BLUE)
-        times.plot(tails, [place] * len(tails), "|", color=plot.BLACK)
+        times.plot(tails, [place] * len(tails), "|", color=plot.BLACK, label="a seed")
         ways.barh(place, fmean(run.number("paths", "mean_links") for run in runs), color=plot.GREEN)
         longest = max(run.number("paths", "max_links") for run in runs)
-        ways.annotate(f"longest {longest:.0f}", (0.02, place), fontsize=7, va="center")
+        ways.annotate(f"longest {longest:.0f}", (0.1, place), fontsize=7, va="center")
     times.set(xlabel="99th percentile of the FCT below 100 KB (µs)")
     ways.set(xlabel="Links of a packet, mean")
     for axes in (times, ways):
         axes.set_yticks(range(len(shown)), shown)
+        axes.grid(visible=False, axis="y")
         axes.invert_yaxis()
     return figure

@@ -5,8 +5,8 @@ from trimline import plot
 WORKLOADS = {"hadoop": "Hadoop", "web": "Web"}
 ENDINGS = {
     "": ("Homa", plot.PROTOCOLS["homa"]),
-    "-opf-2": ("limit 2", plot.PROTOCOLS["opf"]),
-    "-opf-unlimited": ("no limit", plot.VERMILION),
+    "-opf-2": ("limit 2", plot.PROTOCOLS["opf"], "--"),
+    "-opf-unlimited": ("no limit", plot.VERMILION, ":"),
 }
 
 
@@ -20,7 +20,6 @@ def figure(experiment):
         for runs, look in plot.each(experiment, series):
             us = [1e3 * time for run in runs for time in run.fct_ms()]
             plot.cdf(axes, us, longer=True, **look)
-        axes.set(xscale="log", yscale="log", ylim=(1e-3, 1.1))
-        plot.label(axes, "FCT (µs)", "Share of flows that took longer", words)
-    grid[0][0].legend(loc="lower left")
+        plot.label(axes, "FCT (µs)", "Share of flows that took longer", words, log="xy")
+        axes.set_ylim(1e-3, 1.1)
     return figure

@@ -29,10 +29,11 @@ def by_workload(experiment, workloads, scheme, title):
             runs = experiment[base + ending]
             draw(axes, runs, None, color=colour, label=label)
             draw(axes, runs, "incast", color=colour, linestyle=":", label=f"{label}, incasts alone")
-        axes.set(xscale="log", yscale="log", ylim=(1e-4, 1.1))
-        plot.label(axes, "FCT (µs)", "Share of flows below 100 KB that took longer", words)
+        plot.label(
+            axes, "FCT (µs)", "Share of flows below 100 KB that took longer", words, log="xy"
+        )
+        axes.set_ylim(1e-4, 1.1)
         axes.axhline(0.01, color=plot.GREY, linewidth=0.8, linestyle="--")
-    grid[0][0].legend(loc="lower left")
     return figure
 
 

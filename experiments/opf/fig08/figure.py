@@ -16,7 +16,7 @@ LAYERS = {
 def figure(experiment):
     title = "Bursts of 100 KB from the other pods into one pod"
     figure, grid = plot.panels(2, 3, (12.0, 7.2), title)
-    ((ways, nacks, trims), (data, headers, legend)) = grid
+    ((ways, nacks, trims), (data, headers, _)) = grid
     for name, protocol in SERIES.items():
         places, label = plot.by(experiment[name], "senders"), plot.NAMES[protocol]
         look = {"color": plot.PROTOCOLS[protocol], "marker": "."}
@@ -36,9 +36,6 @@ def figure(experiment):
     }
     for axes, words in titles.items():
         plot.label(axes, "Senders of a burst", *words)
-    ways.legend(loc="upper left")
-    legend.axis("off")
-    legend.legend(*data.get_legend_handles_labels(), loc="center")
     return figure
 
 

@@ -32,7 +32,7 @@ def figure(experiment):
         axes.set_yticks(range(len(intervals)), intervals)
         plot.label(axes, "Senders of an incast", "", f"{marked} packets marked")
     row[0][0].set_ylabel("Interval of incasts")
-    words = "99th percentile below 100 KB, OPF above NDP (%)"
+    words = "p99 below 100 KB, OPF over NDP (%)"
     figure.colorbar(image, ax=row, label=words)
     return figure
 

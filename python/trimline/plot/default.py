@@ -20,7 +20,7 @@ from trimline.looks import BLUE, colours_of, label_of
 from trimline.means import Measure
 from trimline.plot import comparison
 from trimline.plot.experiment import Experiment, Run
-from trimline.plot.plots import bars, by, legend_below, line_with_intervals, panels
+from trimline.plot.plots import by, line_with_intervals, panels
 from trimline.results import Results
 
 #: Panels of a figure, lines of a panel, and bars of a panel: more would hide each other.
@@ -28,6 +28,9 @@ MAX_PANELS, MAX_LINES, MAX_BARS = 6, 8, 40
 
 #: Fewer flows have no distribution.
 MIN_FLOWS = 10
+
+#: Units of quantities whose measures do not name one.
+UNITS = {"incast_overhead": "%"}
 
 #: Runs by their group.
 Groups = Mapping[str, list[Run]]
@@ -48,11 +51,8 @@ def figure(experiment: Experiment) -> Figure:
     drawn, grid = panels(rows, columns, size, experiment.identifier, squeeze=False)
     for axes, name in zip(grid.flat, shown, strict=False):
         over_key(axes, groups, key, name) if key else as_bars(axes, groups, name)
-        axes.set_ylabel(name)
     for axes in grid.flat[len(shown) :]:
         axes.set_visible(False)
-    if key:
-        legend_below(drawn, grid[0][0], 4)
     return drawn
 
 
@@ -90,8 +90,9 @@ def in_words(measure: Mapping[str, Any]) -> str:
     words = [str(measure.get(key, "")) for key in ("quantity", "reduce", "workload")]
     sizes = measure.get("size_bytes") or {}
     words += [f"{end} {bytes_name(size)}" for end, size in sizes.items() if size is not None]
-    unit = str(measure.get("unit", "")).replace("us", "µs")
-    return " ".join(filter(None, words)).replace("_", " ") + (f"\n({unit})" if unit else "")
+    unit = str(measure.get("unit") or UNITS.get(words[0], "")).replace("us", "µs")
+    text = " ".join(filter(None, words)).replace("_", " ")
+    return text.replace("fct", "FCT").replace("incast", "Incast") + (f" ({unit})" if unit else "")
 
 
 def over_key(axes: Axes, groups: Groups, key: str, name: str) -> None:
@@ -100,9 +101,10 @@ def over_key(axes: Axes, groups: Groups, key: str, name: str) -> None:
     colours = colours_of(shown)
     for group in shown:
         look = {"color": colours[group], "marker": ".", "label": label_of(group)}
+        look["linestyle"] = comparison.LINES[shown.index(group) % len(comparison.LINES)]
         places = by(groups[group], key)
         line_with_intervals(axes, places, lambda run: numbers(run).get(name), **look)
-    axes.set_xlabel(key)
+    axes.set(xlabel=key.replace("_", " "), ylabel=name)
 
 
 def as_bars(axes: Axes, groups: Groups, name: str) -> None:
@@ -113,5 +115,8 @@ def as_bars(axes: Axes, groups: Groups, name: str) -> None:
     }
     means = {label_of(group): one.mean for group, one in found.items() if one is not None}
     shown = list(means)[:MAX_BARS]
-    bars(axes, shown, [("", [means[each] for each in shown], BLUE)], width=0.7)
-    axes.tick_params(axis="x", labelrotation=90, labelsize=6)
+    axes.barh(shown, [means[each] for each in shown], color=BLUE)
+    axes.invert_yaxis()
+    axes.set_xlabel(name)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", labelsize=8 if len(shown) <= 10 else 6)

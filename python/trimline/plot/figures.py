@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from trimline.plot import default, style
 from trimline.plot.experiment import Experiment
+from trimline.plot.finish import finish
 
 #: What figure.py draws.
 Drawn = Figure | Mapping[str, Figure]
@@ -35,14 +36,23 @@ def draw(experiment: Experiment, folder: Path, library: Path | None = None) -> l
     """
     with pyplot.rc_context(style.SETTINGS):
         drawn = figure_of(experiment.identifier, library)(experiment)
-        figures = {"": drawn} if isinstance(drawn, Figure) else drawn
+        figures = {"": drawn} if isinstance(drawn, Figure) else dict(drawn)
         written = []
         for ending, figure in figures.items():
+            shown = figure if finish(figure) else instead(figure, experiment)
             if words := TIERS.get(experiment.tier):
-                style.note(figure, words)
+                style.note(shown, words)
             name = experiment.identifier.replace("/", "-") + ending
-            written += style.write(figure, folder, name)
+            written += style.write(shown, folder, name)
         return written
+
+
+def instead(empty: Figure, experiment: Experiment) -> Figure:
+    """Returns the default figure where none of the series that figure.py draws was run."""
+    pyplot.close(empty)
+    figure = default.figure(experiment)
+    finish(figure)
+    return figure
 
 
 def figure_of(identifier: str, library: Path | None = None) -> Callable[[Experiment], Drawn]:

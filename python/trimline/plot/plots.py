@@ -15,17 +15,28 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from trimline.files import MalformedResult
 from trimline.looks import GREY
 from trimline.means import Measure, quantile
 from trimline.plot.experiment import Experiment, Run
+from trimline.plot.finish import ACCEPTED, INTERVAL, SEEDS
 
 #: Runs by their place on an axis.
 Places = Mapping[float, Sequence[Run]]
 
 #: The words of a line's look, in the order of a table of series.
 LOOK = ("label", "color", "linestyle")
+
+#: What hides grids and dotted lines behind words; data are drawn over both.
+PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+
+#: A name at the end of a line: its distance from the next one, and the largest from its line, as
+#: shares of the axes' height.
+GAP, MAX_SHIFT = 0.055, 0.1
 
 #: Ranges of sizes in which flows are put together, for a factor of ten.
 RANGES_A_DECADE = 4
@@ -41,7 +52,7 @@ def panels(
     """Makes a figure with a title, and its axes as `pyplot.subplots` does."""
     figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", **more)
     if title:
-        figure.suptitle(title)
+        figure.suptitle(title, wrap=True)
     return figure, axes
 
 
@@ -51,17 +62,6 @@ def label(
     """Labels axes, makes those in `log` (x, y) logarithmic, and sets limits."""
     logarithmic(axes, log)
     axes.set(xlabel=x, ylabel=y, title=title, **limits)
-
-
-def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
-    """Puts the names of the lines of some axes below the figure."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
-
-
-def legend_above(axes: Axes) -> None:
-    """Puts the names of the lines between the title and the axes."""
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def logarithmic(axes: Axes, which: str) -> None:
@@ -74,7 +74,7 @@ def logarithmic(axes: Axes, which: str) -> None:
 def plain(axes: Axes, which: str) -> None:
     """Writes numbers without powers of ten at the axes in `which` (x, y)."""
     for each in which:
-        getattr(axes, f"{each}axis").set_major_formatter("{x:g}")
+        getattr(axes, f"{each}axis").set_major_formatter("{x:.10g}")
 
 
 def seeds(runs: Sequence[Run]) -> str:
@@ -118,11 +118,22 @@ def line(
     """
     each = [[value(run) for run in runs] for runs in places.values()]
     means = [fmean(values) for values in each]
-    axes.plot(list(places), means, **look)
-    if band:
-        low, high = ([side(values) for values in each] for side in (min, max))
-        axes.fill_between(list(places), low, high, color=look["color"], alpha=0.2, linewidth=0)
+    if places:
+        axes.plot(list(places), means, **look)
+        if band:
+            of_all_seeds(axes, list(places), each, look["color"])
     return list(places), means
+
+
+def of_all_seeds(
+    axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], colour: str
+) -> None:
+    """Draws a band from the smallest to the largest value at each place, and names it."""
+    if max(map(len, values), default=0) > 1:
+        look: Any = {"alpha": 0.2, "linewidth": 0}
+        low, high = ([side(each) for each in values] for side in (min, max))
+        axes.fill_between(places, low, high, color=colour, **look)
+        axes.fill_between([], [], color=GREY, label=SEEDS, **look)
 
 
 def line_with_intervals(
@@ -133,7 +144,12 @@ def line_with_intervals(
     known = {place: each for place, each in found.items() if each is not None}
     halves = [each.half_width or 0.0 for each in known.values()]
     means = [each.mean for each in known.values()]
-    axes.errorbar(list(known), means, halves, capsize=2, elinewidth=0.9, **look)
+    if known:
+        (drawn,) = axes.plot(list(known), means, **look)
+        if any(halves):
+            bars: Any = {"fmt": "none", "capsize": 2, "elinewidth": 0.9}
+            axes.errorbar(list(known), means, halves, ecolor=drawn.get_color(), **bars)
+            axes.errorbar([], [], [], ecolor=GREY, label=INTERVAL, **bars)
 
 
 def cdf(
@@ -179,8 +195,7 @@ def rank(
     by_rank = list(zip(*ranked, strict=True))
     means = [fmean(at_rank) for at_rank in by_rank]
     if band:
-        low, high = ([side(at_rank) for at_rank in by_rank] for side in (min, max))
-        axes.fill_between(range(len(means)), low, high, color=look["color"], alpha=0.2, linewidth=0)
+        of_all_seeds(axes, range(len(means)), by_rank, look["color"])
     axes.plot(means, **look)
     return means
 
@@ -198,10 +213,10 @@ def published(axes: Axes, experiment: Experiment, columns: Mapping[str, Sequence
 
 
 def by_rank(axes: Axes, largest: float) -> None:
-    """Labels axes of goodputs by rank, with the legend above them."""
+    """Labels axes of goodputs by rank."""
     words = ("Flow, by rank of throughput", "Goodput (Gb/s)")
     label(axes, *words, ylim=(0, largest), xlim=(0, None))
-    legend_above(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=(1, 2, 5, 10)))
 
 
 def slowdowns(axes: Axes, run: Run, **look: Any) -> None:
@@ -235,14 +250,13 @@ def bars(
 ) -> None:
     """Draws a group of bars at each tick: name, value at each tick and colour of each series.
 
-    A bar and the gap beside it are `width` wide; a series without values leaves its place. `labels`
+    A bar and the gap beside it are `width` wide; a series without values has no place. `labels`
     are the words of `Axes.bar_label`.
     """
+    series = [each for each in series if any(value is not None for value in each[1])]
     for number, (name, values, colour) in enumerate(series):
         shift = (number - (len(series) - 1) / 2) * width
         there = [(at + shift, value) for at, value in enumerate(values) if value is not None]
-        if not there:
-            continue
         drawn = axes.bar(
             [at for at, _ in there],
             [value for _, value in there],
@@ -265,7 +279,7 @@ def heat(axes: Axes, grid: Any, **look: Any) -> AxesImage:
 
 def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
     """Draws a dotted line across the figure at a value that the paper or the model names."""
-    axes.axhline(y, color=GREY, linewidth=0.8, linestyle=":")
+    axes.axhline(y, color=GREY, linewidth=0.8, linestyle=":", zorder=1.5)
     axes.annotate(
         words,
         (0.99 if right else 0.01, y),
@@ -275,12 +289,14 @@ def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
         ha="right" if right else "left",
         color=GREY,
         fontsize=7,
+        bbox=PAPER,
+        zorder=1.6,
     )
 
 
 def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
     """Draws a dotted line upwards at a place that the paper names, with words."""
-    axes.axvline(x, color=GREY, linewidth=0.8, linestyle=":")
+    axes.axvline(x, color=GREY, linewidth=0.8, linestyle=":", zorder=1.5)
     axes.annotate(
         words,
         (x, height),
@@ -289,42 +305,83 @@ def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
         textcoords="offset points",
         color=GREY,
         fontsize=7,
+        bbox=PAPER,
+        zorder=1.6,
     )
 
 
-def direct(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float = 0.055) -> None:
-    """Writes words at the right of the axes, each beside the end of its line, and none on another.
+def accepted(axes: Axes, x: float, low: float, high: float, width: float) -> None:
+    """Draws the range in which a finding holds as an open box, unlike an interval."""
+    box = Rectangle((x - width / 2, low), width, high - low, fill=False, linewidth=1, zorder=3)
+    axes.add_patch(box)
+    box.set_label(ACCEPTED)
 
-    An end is its place, its words and its colour; the limits and scales of the axes are set before.
+
+def named_at_ends(*every: Axes) -> None:
+    """Writes the names of lines at their ends, if none is far from its line; else in the legend.
+
+    The limits and scales of the axes are set before.
     """
+    ends = {axes: ends_of(axes) for axes in every}
+    places = {axes: spaced([height for height, _ in found]) for axes, found in ends.items()}
+    for axes, found in ends.items():
+        shifts = [abs(at - end) for at, (end, _) in zip(places[axes], found, strict=True)]
+        if max(shifts, default=0) > MAX_SHIFT:
+            return
+    for axes, found in ends.items():
+        for at, (height, line) in zip(places[axes], found, strict=True):
+            name_at(axes, line, height, at)
+            line.set_label("_")
+
+
+def ends_of(axes: Axes) -> list[tuple[float, Line2D]]:
+    """Returns the named lines of axes, upwards, each with the height of its end."""
     share = axes.transData + axes.transAxes.inverted()
-    heights = [(float(share.transform((x, y))[1]), text, colour) for x, y, text, colour in ends]
-    # Upwards, each at least a gap above the one below; then down again from the top.
-    heights.sort(key=lambda end: end[0])
-    places: list[float] = []
-    for height, _, _ in heights:
-        places.append(max(height, places[-1] + gap) if places else height)
-    largest = 1.0
-    for number in reversed(range(len(places))):
-        places[number] = min(places[number], largest)
-        largest = places[number] - gap
-    for (height, text, colour), at in zip(heights, places, strict=True):
-        axes.annotate(
-            text,
-            (1.0, height),
-            xycoords="axes fraction",
-            xytext=(1.04, at),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=7,
-            color=colour,
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": colour,
-                "linewidth": 0.5,
-                # To the first letter: a line to the middle would cross other words.
-                "relpos": (0.0, 0.5),
-                "shrinkA": 0,
-            },
-        )
+    found = []
+    for line in axes.get_lines():
+        if not str(line.get_label()).startswith("_") and line.get_linestyle() != "None":
+            xs, ys = (numpy.asarray(each) for each in line.get_data())
+            found.append((float(share.transform((xs[-1], ys[-1]))[1]), line))
+    return sorted(found, key=lambda end: end[0])
+
+
+def spaced(heights: Sequence[float]) -> list[float]:
+    """Returns places for names, each near its ascending height and a gap from the next one."""
+    groups: list[list[float]] = []
+    for height in heights:
+        groups.append([height])
+        while len(groups) > 1 and first_of(groups[-1]) < first_of(groups[-2]) + GAP * len(
+            groups[-2]
+        ):
+            last = groups.pop()
+            groups[-1] += last
+    return [first_of(group) + GAP * number for group in groups for number in range(len(group))]
+
+
+def first_of(group: Sequence[float]) -> float:
+    """Returns the place of the lowest of names that stand together, within the axes."""
+    middle = fmean(group) - GAP * (len(group) - 1) / 2
+    return min(max(middle, 0.0), 1.0 - GAP * (len(group) - 1))
+
+
+def name_at(axes: Axes, line: Line2D, height: float, at: float) -> None:
+    """Writes the name of a line at the right of the axes, with a stroke to its end."""
+    axes.annotate(
+        str(line.get_label()),
+        (1.0, height),
+        xycoords="axes fraction",
+        xytext=(1.04, at),
+        textcoords="axes fraction",
+        va="center",
+        fontsize=7,
+        color=line.get_color(),
+        annotation_clip=False,
+        arrowprops={
+            "arrowstyle": "-",
+            "color": line.get_color(),
+            "linewidth": 0.5,
+            # To the first letter: a line to the middle would cross other words.
+            "relpos": (0.0, 0.5),
+            "shrinkA": 0,
+        },
+    )

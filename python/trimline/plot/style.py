@@ -7,6 +7,7 @@ and names are from `trimline.looks`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -38,8 +39,12 @@ SETTINGS = {
 
 
 def note(figure: Figure, words: str) -> None:
-    """Small words in the lower left corner of a figure, where no label is."""
-    figure.text(0.005, 0.006, words, ha="left", va="bottom", fontsize=6, color=GREY)
+    """Small words upwards at the right edge of a figure, where no panel and no legend is."""
+    engine: Any = figure.get_layout_engine()
+    if engine:
+        engine.set(rect=(0, 0, 1 - 0.13 / figure.get_figwidth(), 1))
+    look: Any = {"ha": "right", "va": "bottom", "fontsize": 6, "color": GREY}
+    figure.text(0.998, 0.01, words, rotation="vertical", **look)
 
 
 def write(figure: Figure, folder: Path, stem: str) -> list[Path]:

@@ -26,7 +26,7 @@ const HEAD_START: Duration = Duration::from_secs(4);
 /// Maximum time for its packets.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time without a frame after which no further one is expected.
-const SILENCE: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Input port and frame.
 pub(crate) type Arrivals = Vec<(usize, Vec<u8>)>;
@@ -202,7 +202,7 @@ pub(crate) fn run<C: Claim>(
 
     let mut left = vec![Vec::new(); C::PORTS];
     let mut last = started + HEAD_START;
-    while last.max(started + HEAD_START).elapsed() < SILENCE {
+    while last.max(started + HEAD_START).elapsed() < IDLE_TIMEOUT {
         if started.elapsed() > HEAD_START + STALL_TIMEOUT {
             return Err(format!("{SWITCH} sends without end: {}", folder.display()));
         }

@@ -159,7 +159,7 @@ fn run(options: &Options) -> Result<(), String> {
             config.describe_notifications(),
             config.describe_pfabric(),
             config.describe_detour(),
-            config.security_words(),
+            config.describe_security(),
         ];
         for lines in described {
             for line in lines.map_err(|error| format!("{path}: {error}"))? {
@@ -241,10 +241,10 @@ impl Account {
         }
         self.told = Some(Instant::now());
         if self.prints {
-            self.printer.tell(counters(runner, config));
+            self.printer.set_pending(counters(runner, config));
         }
         if let Some(file) = &self.file {
-            file.tell(switch_ports::state(config, runner.fabric(), &runner.losses()));
+            file.set_pending(switch_ports::state(config, runner.fabric(), &runner.losses()));
         }
         if let Some(endpoint) = &self.endpoint {
             endpoint.publish(switch_ports::exposition(config, runner));

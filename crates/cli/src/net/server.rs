@@ -133,7 +133,7 @@ mod tests {
             max = max.max(pair.server.unacked());
         }
         assert!((1_000_000..=2_000_000).contains(&max), "{max} B waited to be sent");
-        assert!(!server.waiting.is_empty() && pair.server.kept() > 10_000_000);
+        assert!(!server.waiting.is_empty() && pair.server.buffered_bytes() > 10_000_000);
         let mut got = vec![None; ends.len()];
         while got.iter().any(Option::is_none) {
             assert!(pair.now < Time::ZERO.saturating_add(ms(30_000)));

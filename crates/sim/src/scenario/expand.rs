@@ -249,7 +249,7 @@ fn runs_of(
             point.push((axis_name(axis, &axes), label(value)));
         }
         let mut tree = basis.tree(series, &tree, &overlaid, known.language)?;
-        payload::give(&mut tree, known.transports.default().name(), known.language)?;
+        payload::set_payloads(&mut tree, known.transports.default().name(), known.language)?;
         SCENARIO.check(&tree, Extent::Whole, known.language)?;
         let (plan, output) = resolve(&tree, known.transports)?;
         let warnings = warnings(&plan);

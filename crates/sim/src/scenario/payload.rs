@@ -60,7 +60,7 @@ fn are_all_own(tree: &Node) -> bool {
 
 /// Gives the common payload to each transport without its own; `default` is the transport of a tree without one.
 /// Refuses a payload without effect, or a transport without the key.
-pub(super) fn give(
+pub(super) fn set_payloads(
     tree: &mut Node,
     default: &str,
     language: &Language,

@@ -473,7 +473,7 @@ fn ndp_queues(
     }
     if let Some(node) = keys.get("coin") {
         let action =
-            if node.boolean() == Some(true) { Action::TrimByCoin } else { Action::TrimArriving };
+            if node.boolean() == Some(true) { Action::TrimRandom } else { Action::TrimArriving };
         choices.queues[1].overflow = vec![action];
     }
     if let Some(node) = keys.get("trim_to")
@@ -482,7 +482,7 @@ fn ndp_queues(
         if let Some(coin) = keys.get("coin").filter(|coin| coin.boolean() == Some(true)) {
             return Err(ScenarioError::new(
                 &coin.place,
-                "a coin where the sender of a trimmed packet hears of it at once: the arriving packet is the one",
+                "`coin` where a trimmed header goes to the sender: only the arriving packet is trimmed",
                 "`coin = false`, or `trim_to = \"receiver\"`",
             ));
         }

@@ -438,8 +438,8 @@ fn an_invalid_switch_is_refused() {
     );
     assert_eq!(
         refused("switch = { coin = true, trim_to = \"sender\" }"),
-        "scenario.toml:6:19: a coin where the sender of a trimmed packet hears of it at once: the arriving packet is \
-         the one (at `true`); expected `coin = false`, or `trim_to = \"receiver\"`"
+        "scenario.toml:6:19: `coin` where a trimmed header goes to the sender: only the arriving packet is trimmed \
+         (at `true`); expected `coin = false`, or `trim_to = \"receiver\"`"
     );
     assert_eq!(
         refused("switch = { profile = \"drop-tail\", trim_to = \"both\" }"),

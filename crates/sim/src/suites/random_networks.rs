@@ -100,7 +100,7 @@ pub fn case(number: u64) -> Plan {
 }
 
 /// Draws changes of the links of a run. At most one failed link is not restored.
-pub fn unsettle(plan: &mut Plan, draws: &mut SplitMix) {
+pub fn change_links(plan: &mut Plan, draws: &mut SplitMix) {
     let links = topology::links(&plan.topology);
     for _ in 0..draws.modulo(4) {
         let link = links[draws.modulo(links.len() as u64) as usize].1;
@@ -313,7 +313,7 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
         workload.size = Size::Fixed(ByteCount::new(size));
     }
     (plan.duration, plan.warm_up) = (None, TimeDelta::ZERO);
-    unsettle(&mut plan, &mut draws);
+    change_links(&mut plan, &mut draws);
     plan
 }
 

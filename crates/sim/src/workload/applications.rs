@@ -185,7 +185,7 @@ impl Applications {
                 return None;
             }
             What::Look(number) => {
-                self.look(host, number);
+                self.schedule_incasts(host, number);
                 return None;
             }
             What::Flow(destination) => {
@@ -231,7 +231,7 @@ impl Applications {
     }
 
     /// Schedules the next incasts of a host.
-    fn look(&mut self, host: u32, number: u32) {
+    fn schedule_incasts(&mut self, host: u32, number: u32) {
         let own = &mut self.hosts[host as usize];
         let (workload, Application::Incasts(incasts)) = &mut own.applications[number as usize]
         else {

@@ -9,7 +9,7 @@ use trimline_metrics::FlowEnd;
 use trimline_packet::SplitMix;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::plan::Matrix;
-use trimline_sim::suites::{case, take_time, unsettle};
+use trimline_sim::suites::{case, change_links, take_time};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
 
@@ -23,7 +23,7 @@ fn the_engines_agree_and_every_sized_flow_completes() {
         let mut plan = case(number);
         if number % 4 == 3 {
             // Long-lived and larger flows than in `random_networks`.
-            unsettle(&mut plan, &mut SplitMix(number));
+            change_links(&mut plan, &mut SplitMix(number));
         }
         if number % 5 == 2 {
             take_time(&mut plan, number);

@@ -8,7 +8,7 @@ use trimline_metrics::{FlowRecord, RunRecord, Timeline};
 use trimline_packet::SplitMix;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Plan, Watch};
-use trimline_sim::suites::{case, unsettle};
+use trimline_sim::suites::{case, change_links};
 use trimline_sim::topology;
 
 fn watch_everything(plan: &Plan) -> Watch {
@@ -120,7 +120,7 @@ fn a_timeline_matches_the_counters_and_changes_no_result() {
     for seed in 0..60 {
         let mut plan = case(seed);
         if seed % 2 == 0 {
-            unsettle(&mut plan, &mut SplitMix(seed));
+            change_links(&mut plan, &mut SplitMix(seed));
         }
         plan.duration = Some(TimeDelta::from_us(300));
         plan.warm_up = TimeDelta::ZERO;

@@ -370,7 +370,7 @@ impl Core {
             holdings.half_open -= half_open;
         });
         self.crowded.remove(&(name.peer, index));
-        self.count_kept(index);
+        self.count_buffered(index);
         self.count_unacked(index);
         if self.entries[index as usize].failure.is_none() {
             self.watch.closed();

@@ -124,7 +124,7 @@ impl Incoming {
     }
 
     /// Returns the buffered bytes and their bookkeeping.
-    pub(super) fn kept(&self) -> u64 {
+    pub(super) fn buffered_bytes(&self) -> u64 {
         self.stream.len() as u64 + self.early_bytes + self.ends.len() as u64 * END_BYTES
     }
 

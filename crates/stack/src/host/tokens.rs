@@ -39,7 +39,7 @@ impl Tokens {
     }
 
     /// Issues a token, unless [`MAX`] is reached.
-    pub(super) fn give(&mut self, now: Time, address: IpAddr) -> Option<Token> {
+    pub(super) fn issue(&mut self, now: Time, address: IpAddr) -> Option<Token> {
         let (since, count) = &mut self.counted;
         if now >= since.saturating_add(WINDOW) || now < *since {
             (*since, *count) = (now, 0);
@@ -67,7 +67,7 @@ mod tests {
         let mut tokens = Tokens::new();
         let [one, other] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
         let at = |minutes: u64| Time::ZERO + TimeDelta::from_ms(minutes * 60_000);
-        let token = tokens.give(at(59), one).unwrap();
+        let token = tokens.issue(at(59), one).unwrap();
         for minutes in [0, 59, 60, 119] {
             assert!(tokens.is_good(at(minutes), one, token), "after {minutes} minutes");
         }
@@ -83,8 +83,8 @@ mod tests {
     fn tokens_are_bounded_in_time() {
         let mut tokens = Tokens::new();
         let mut given = |now: Time| {
-            let all =
-                (0..5000u32).filter(|&n| tokens.give(now, IpAddr::from(n.to_be_bytes())).is_some());
+            let all = (0..5000u32)
+                .filter(|&n| tokens.issue(now, IpAddr::from(n.to_be_bytes())).is_some());
             all.count()
         };
         let later = Time::ZERO + WINDOW;

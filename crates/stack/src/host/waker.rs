@@ -58,7 +58,7 @@ impl Waker {
     pub(super) fn clear(&self) {
         self.0.now.swap(QUIET, Ordering::AcqRel);
         // A ring may be seen before the descriptor is written: the next block then ends at once, and comes here.
-        sys::silence(&self.0.fd);
+        sys::clear_eventfd(&self.0.fd);
     }
 }
 

@@ -177,7 +177,7 @@ impl PacketIo for Mem {
                 self.taken.push_back(frame);
             }
             if lane.frames.is_empty() && !self.taken.is_empty() {
-                sys::silence(&self.incoming.waker);
+                sys::clear_eventfd(&self.incoming.waker);
             }
         }
         let count = self.taken.len();

@@ -58,11 +58,11 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
@@ -72,7 +72,7 @@ type Message<'a> = (u16, &'a [u8]);
 fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
-        let (length, kind) = (word(rest, 0)? as usize, half(rest, 4)?);
+        let (length, kind) = (u32_at(rest, 0)? as usize, u16_at(rest, 4)?);
         let body = rest.get(HEADER..length)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, body))
@@ -82,7 +82,7 @@ fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
 fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
     let mut rest = body.get(header..).unwrap_or(&[]);
     std::iter::from_fn(move || {
-        let (length, kind) = (usize::from(half(rest, 0)?), half(rest, 2)?);
+        let (length, kind) = (usize::from(u16_at(rest, 0)?), u16_at(rest, 2)?);
         let value = rest.get(4..length)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, value))
@@ -105,8 +105,8 @@ pub struct Neighbour {
 
 /// Returns the entry in a message for a neighbour with a known Ethernet address.
 fn neighbour_in((kind, body): Message<'_>, interface: u32, wanted: IpAddr) -> Option<Neighbour> {
-    let state = half(body, 8).filter(|state| state & KNOWN != 0)?;
-    if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) {
+    let state = u16_at(body, 8).filter(|state| state & KNOWN != 0)?;
+    if kind != RTM_NEWNEIGH || u32_at(body, 4) != Some(interface) {
         return None;
     }
     let of = |wanted| attributes(body, 12).find(move |&(kind, _)| kind == wanted);
@@ -125,7 +125,7 @@ fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
     let (mut by, mut gateway) = (None, None);
     for (kind, value) in attributes(body, 12) {
         match kind {
-            RTA_OIF => by = word(value, 0),
+            RTA_OIF => by = u32_at(value, 0),
             RTA_GATEWAY => gateway = address(value),
             RTA_VIA => gateway = value.get(2..).and_then(address),
             _ => {}
@@ -182,14 +182,14 @@ impl Netlink {
             let got = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
             let bytes = &buffer[..checked(got as libc::c_int)? as usize];
             // The answer to an earlier query that was given up.
-            if word(bytes, 8).is_some_and(|number| number != self.asked) {
+            if u32_at(bytes, 8).is_some_and(|number| number != self.asked) {
                 continue;
             }
             for (kind, body) in messages(bytes) {
                 match kind {
                     NLMSG_DONE => return Ok(()),
                     NLMSG_ERROR => {
-                        let error = word(body, 0).map_or(0, |error| error as i32);
+                        let error = u32_at(body, 0).map_or(0, |error| error as i32);
                         return match error.checked_neg() {
                             None | Some(..=0) => Ok(()),
                             Some(error) => Err(io::Error::from_raw_os_error(error)),
@@ -236,9 +236,9 @@ impl Netlink {
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
         let mut found = None;
         self.ask(RTM_GETLINK, 0, &body, |(kind, body)| {
-            let flags = word(body, 8).filter(|_| kind == RTM_NEWLINK);
+            let flags = u32_at(body, 8).filter(|_| kind == RTM_NEWLINK);
             let mtu = attributes(body, 16).find(|&(kind, _)| kind == IFLA_MTU);
-            let mtu = mtu.and_then(|(_, value)| word(value, 0));
+            let mtu = mtu.and_then(|(_, value)| u32_at(value, 0));
             if let (Some(flags), Some(mtu)) = (flags, mtu) {
                 let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
                 let running = flags & wanted == wanted;
@@ -252,7 +252,7 @@ impl Netlink {
     pub fn addresses(&mut self, interface: u32) -> io::Result<Vec<IpAddr>> {
         let mut found = Vec::new();
         self.ask(RTM_GETADDR, DUMP, &[0; 8], |(kind, body)| {
-            if kind != RTM_NEWADDR || word(body, 4) != Some(interface) {
+            if kind != RTM_NEWADDR || u32_at(body, 4) != Some(interface) {
                 return;
             }
             let of = |wanted| {

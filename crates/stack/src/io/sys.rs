@@ -59,7 +59,7 @@ pub(crate) fn ring(waker: &OwnedFd) -> io::Result<()> {
     }
 }
 
-pub(crate) fn silence(waker: &OwnedFd) {
+pub(crate) fn clear_eventfd(waker: &OwnedFd) {
     let mut count = [0u8; 8];
     // SAFETY: eight bytes that live through the call. That nothing was rung is no mistake.
     unsafe { libc::read(waker.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };

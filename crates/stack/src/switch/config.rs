@@ -492,7 +492,7 @@ impl Config {
     ///
     /// # Errors
     /// Fails if a port would accept nothing, and names its interface.
-    pub fn security_words(&self) -> Result<Vec<String>, String> {
+    pub fn describe_security(&self) -> Result<Vec<String>, String> {
         let line = |host: &HostConfig| -> Result<Option<String>, String> {
             let guard = self.guard(host)?;
             Ok(guard.map(|guard| format!("{}: accepts {}", host.interface, guard.describe())))

@@ -67,8 +67,8 @@ impl Fabric {
         let ties = move |line: u32, before: u64| {
             random::mix(seed ^ random::mix(before << 32 | u64::from(line)))
         };
-        let coins = |port| random::stream(seed, u64::from(port));
-        Fabric::with_rng(config, coins, Box::new(ties))
+        let rngs = |port| random::stream(seed, u64::from(port));
+        Fabric::with_rng(config, rngs, Box::new(ties))
     }
 
     /// Returns the switches of a configuration, with given RNG streams of ports and order of arrivals at one instant.
@@ -79,7 +79,7 @@ impl Fabric {
     /// Fails for an invalid configuration.
     pub fn with_rng(
         config: &Config,
-        coins: impl Fn(u32) -> RngStream,
+        rngs: impl Fn(u32) -> RngStream,
         ties: Ties,
     ) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);
@@ -88,22 +88,22 @@ impl Fabric {
         Ok(Fabric(match models {
             PortModels::Alike(model) => {
                 let queues = Queues { model: *model, of_port: Vec::new() };
-                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                let plane = Dataplane::new(switches, layout, queues, seed, rngs, ties);
                 Kind::Plain(Box::new(plane))
             }
             PortModels::Pfabric(model) => {
                 let queues = Queues { model: *model, of_port: Vec::new() };
-                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                let plane = Dataplane::new(switches, layout, queues, seed, rngs, ties);
                 Kind::Pfabric(Box::new(plane))
             }
             PortModels::Notifying { order: Order::Arrival, model, of_port } => {
                 let queues = Queues { model, of_port };
-                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                let plane = Dataplane::new(switches, layout, queues, seed, rngs, ties);
                 Kind::Notifying(Box::new(plane))
             }
             PortModels::Notifying { order: Order::Urgency, model, of_port } => {
                 let queues = Queues { model, of_port };
-                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                let plane = Dataplane::new(switches, layout, queues, seed, rngs, ties);
                 Kind::NotifyingPfabric(Box::new(plane))
             }
         }))

@@ -10,7 +10,7 @@ use super::ip_header::IpHeader;
 
 const IP: usize = 14;
 /// Bytes of a notification without its FCS: 64 on the wire (FastLane 3.3.1).
-const KEPT: usize = 60;
+const MIN_LENGTH: usize = 60;
 /// Bytes of the longest notification without its FCS: a frame of this protocol behind IPv4 with options.
 pub(super) const LONGEST: usize = IP + 60 + 8 + 16;
 const TCP_BYTES: usize = 20;
@@ -146,7 +146,11 @@ pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Unnotifi
 
 /// Returns the bytes that the notification of a packet keeps, without FCS: 60, or the fixed part of its headers if
 /// longer, but at most its own. Options of TCP are cut with the data.
-fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize, Unnotified> {
+fn truncated_length(
+    bytes: &[u8],
+    network: IpHeader,
+    notifies_control: bool,
+) -> Result<usize, Unnotified> {
     let Behind { protocol, at, end, has_more } = behind(bytes, network)?;
     let (fixed, header) = match protocol {
         6 if at + TCP_BYTES <= end => (TCP_BYTES, usize::from(bytes[at + 12] >> 4) * 4),
@@ -164,7 +168,7 @@ fn kept(bytes: &[u8], network: IpHeader, notifies_control: bool) -> Result<usize
     if header < fixed || at + header > end {
         return Err(Unnotified::Malformed);
     }
-    let kept = KEPT.max(at + fixed);
+    let kept = MIN_LENGTH.max(at + fixed);
     // To a kernel that does not know FastLane, a notification that arrives whole is an unexpected packet.
     if (at + header == end || end <= kept) && !notifies_control {
         return Err(Unnotified::Control);
@@ -181,7 +185,7 @@ pub(super) fn notify(
     dscp: u8,
     notifies_control: bool,
 ) -> Result<usize, Unnotified> {
-    let kept = kept(bytes, network, notifies_control)?;
+    let kept = truncated_length(bytes, network, notifies_control)?;
     let (destination, behind) = bytes.split_at_mut(6);
     destination.swap_with_slice(&mut behind[..6]);
     network.swap_addresses(bytes);

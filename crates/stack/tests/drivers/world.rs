@@ -131,7 +131,7 @@ impl World {
             }
         };
         let (seed, count) = (plan.seed, clos.hosts());
-        let coins = |port| random::stream(seed, "coin", &[u64::from(unit(port, count))]);
+        let rngs = |port| random::stream(seed, "coin", &[u64::from(unit(port, count))]);
         // The simulator names a host's link by its host, with a bit set.
         let ports = leaves * per_leaf + spines * leaves;
         let ties = move |line, before: u64| {
@@ -139,7 +139,7 @@ impl World {
             let name = link.checked_sub(ports).map_or(link, |host| host | 1 << 31);
             random::mix(seed ^ random::mix(before << 32 | u64::from(name)))
         };
-        let fabric = Fabric::with_rng(&config, coins, Box::new(ties));
+        let fabric = Fabric::with_rng(&config, rngs, Box::new(ties));
         let hosts = (0..count).map(|host| {
             let mut config = Config::new(address(host, 0), 9100, clos.host_link.rate).unwrap();
             config.ndp = ndp.clone();

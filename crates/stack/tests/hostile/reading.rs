@@ -18,7 +18,7 @@ fn a_receiver_that_does_not_read_stops_pulling_until_it_reads() {
         }
         two.run_for(TimeDelta::from_ms(1));
     }
-    let (kept, limit) = (two.server.kept(), 4 << 20);
+    let (kept, limit) = (two.server.buffered_bytes(), 4 << 20);
     assert!(kept <= 2 * limit, "{kept} B are kept");
     assert!(given < 10 << 20, "{given} B were taken");
     // Without pulls there is no data: for two seconds the sender only probes for its owed pull.
@@ -51,7 +51,7 @@ fn unread_messages_stop_the_sender() {
     let mut two = Two::new(|config| config.limits.receive_buffer = 100_000);
     let (near, far) = two.open(&[7; 500_000]);
     two.run_for(TimeDelta::from_ms(1000));
-    assert!(two.server.kept() <= 200_000);
+    assert!(two.server.buffered_bytes() <= 200_000);
     let mut got = None;
     for _ in 0..200 {
         got = got.or(two.server.receive(far).unwrap());
@@ -64,7 +64,7 @@ fn unread_messages_stop_the_sender() {
         two.run_for(TimeDelta::from_ms(1));
     }
     // And the beginning of a message.
-    let kept = two.server.kept();
+    let kept = two.server.buffered_bytes();
     assert!(kept <= 215_000 && sent < 140, "{kept} B, {sent} messages");
     assert_eq!(two.client.send(near, &[1; 10_000]), Err(Failure::Full), "the sender hears of it");
 }
@@ -105,7 +105,7 @@ fn long_messages_of_one_peer_do_not_wait_for_each_other() {
         1,
         "{ends:?}"
     );
-    assert_eq!(two.server.kept(), 0);
+    assert_eq!(two.server.buffered_bytes(), 0);
     let before = two.data;
     two.run_for(TimeDelta::from_ms(1000));
     assert!(two.data - before < 20, "{} packets in a second", two.data - before);
@@ -130,7 +130,7 @@ fn streams_of_one_peer_share_its_buffer() {
         write(&mut two, &mut given);
         two.run_for(TimeDelta::from_ms(1));
     }
-    assert!(two.server.kept() <= 2 << 20);
+    assert!(two.server.buffered_bytes() <= 2 << 20);
     assert!(two.server.statistics().without_room > 0, "there was no room for all");
     let before = two.data;
     two.run_for(TimeDelta::from_ms(1000));

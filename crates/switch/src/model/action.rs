@@ -14,7 +14,7 @@ pub enum Action {
     /// A trimmable packet (NDP 3.1): a fair coin decides whether to trim it or the tail of its queue. Tails are trimmed
     /// until the packet fits. The packet itself is trimmed, without a draw, if no tails make room: the queue holds only
     /// the packet on the wire, or untrimmable tails.
-    TrimByCoin,
+    TrimRandom,
     /// A trimmable packet: trim it, and return the header at once (trim to sender, in switches' management interfaces).
     TrimToSender,
     /// A trimmable packet: trim it, forward the header, and notify its sender.
@@ -30,7 +30,7 @@ impl Action {
     pub fn trims(self) -> bool {
         match self {
             Action::TrimArriving
-            | Action::TrimByCoin
+            | Action::TrimRandom
             | Action::TrimToSender
             | Action::TrimToBoth => true,
             Action::Drop | Action::Return | Action::Notify => false,
@@ -42,7 +42,7 @@ impl Action {
         match self {
             Action::TrimToSender | Action::TrimToBoth => true,
             Action::TrimArriving
-            | Action::TrimByCoin
+            | Action::TrimRandom
             | Action::Drop
             | Action::Return
             | Action::Notify => false,
@@ -58,7 +58,7 @@ impl Action {
             // FastLane 3.4.1: data and control packets. Nobody is told of a notification.
             Action::Notify => (!service.is_bounced()).then_some(Disposition::Notify),
             Action::TrimArriving
-            | Action::TrimByCoin
+            | Action::TrimRandom
             | Action::TrimToSender
             | Action::TrimToBoth => None,
         }

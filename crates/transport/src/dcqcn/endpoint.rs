@@ -71,7 +71,7 @@ impl Endpoint {
     /// # Panics
     /// Panics if `slot` holds no send stream.
     pub fn rate(&self, slot: u32, now: Time) -> BitRate {
-        BitRate::from_bps(self.shell.sender(slot).look(now, &self.config).0)
+        BitRate::from_bps(self.shell.sender(slot).rate_and_alpha(now, &self.config).0)
     }
 
     /// Returns `alpha` of the send stream in `slot`, in units of 1 / [`super::ALPHA_ONE`]. `now` must not precede the
@@ -80,7 +80,7 @@ impl Endpoint {
     /// # Panics
     /// Panics if `slot` holds no send stream.
     pub fn alpha(&self, slot: u32, now: Time) -> u64 {
-        self.shell.sender(slot).look(now, &self.config).1
+        self.shell.sender(slot).rate_and_alpha(now, &self.config).1
     }
 
     /// Returns the packets in flight of the send stream in `slot`; after going back only resent ones.

@@ -94,7 +94,7 @@ impl Pace {
     }
 
     /// Returns rate (bits per second) and `alpha`. `now` must not precede the last call's.
-    pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
+    pub(super) fn rate_and_alpha(&self, now: Time, config: &Config) -> (u64, u64) {
         let mut pace = *self;
         pace.advance(now.max(self.at), config);
         (pace.reaction.current_bps(), pace.reaction.alpha_at(now, config))
@@ -192,7 +192,7 @@ mod tests {
                     _ => [&mut seldom, &mut often].map(|pace| pace.sent(now, FULL, &config)),
                 };
                 prop_assert_eq!(seldom.due(&config), often.due(&config));
-                prop_assert_eq!(seldom.look(now, &config), often.look(now, &config));
+                prop_assert_eq!(seldom.rate_and_alpha(now, &config), often.rate_and_alpha(now, &config));
             }
         }
     }

@@ -130,8 +130,8 @@ impl Sender {
         self.next.wrapping_sub(self.unacknowledged)
     }
 
-    pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
-        self.pace.look(now, config)
+    pub(super) fn rate_and_alpha(&self, now: Time, config: &Config) -> (u64, u64) {
+        self.pace.rate_and_alpha(now, config)
     }
 
     pub(super) fn notified(&mut self, now: Time, config: &Config) {

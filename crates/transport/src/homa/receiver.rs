@@ -51,7 +51,7 @@ pub(super) struct Receiver {
     /// Time of the last packet, GRANT or BUSY of the message.
     received_at: Time,
     /// Consecutive RESENDs without data.
-    silences: u8,
+    timeouts: u8,
 }
 
 impl Receiver {
@@ -81,7 +81,7 @@ impl Receiver {
             lost: BTreeSet::new(),
             was_probed: false,
             received_at: now,
-            silences: 0,
+            timeouts: 0,
         };
         receiver.advance(config.unscheduled().min(receiver.end()), config);
         receiver
@@ -137,7 +137,7 @@ impl Receiver {
         if !self.lost.remove(&sequence) {
             self.outstanding -= config.wire_bytes(sequence, self.end());
         }
-        (self.received_at, self.silences) = (now, 0);
+        (self.received_at, self.timeouts) = (now, 0);
         if self.is_complete() {
             self.arrivals.shrink();
         }
@@ -177,7 +177,7 @@ impl Receiver {
             (self.arrivals.base()..sent).filter(|&packet| !self.arrivals.contains(packet));
         self.lost = missing.collect();
         self.outstanding -= self.bytes_of_lost(config);
-        (self.received_at, self.silences) = (now, 0);
+        (self.received_at, self.timeouts) = (now, 0);
     }
 
     /// Returns the rank if the message wants a GRANT. A message with an unanswered RESEND gives up its place until its
@@ -185,7 +185,7 @@ impl Receiver {
     pub(super) fn place(&self) -> Option<Rank> {
         let max = self.arrivals.base().saturating_add(WINDOW_LIMIT - 1);
         let wants = !self.lost.is_empty() || (self.granted < self.end() && self.granted < max);
-        if !wants || self.silences > 0 {
+        if !wants || self.timeouts > 0 {
             return None;
         }
         let class = u64::from(3 - self.class.min(3)) << 62;
@@ -237,14 +237,14 @@ impl Receiver {
     pub(super) fn deadline(&self, config: &Config) -> Time {
         match self.outstanding() {
             0 => Time::NEVER,
-            _ => self.received_at.saturating_add(doubled(config.resend, self.silences)),
+            _ => self.received_at.saturating_add(doubled(config.resend, self.timeouts)),
         }
     }
 
     /// Handles BUSY: the sender is there, and has other things to do.
     pub(super) fn wait_on(&mut self, now: Time) {
         self.received_at = now;
-        self.silences = self.silences.min(1);
+        self.timeouts = self.timeouts.min(1);
     }
 
     /// Makes RESENDs if they are due.
@@ -256,13 +256,13 @@ impl Receiver {
         // All missing packets are requested.
         self.outstanding += self.bytes_of_lost(config);
         self.lost = BTreeSet::new();
-        self.silences = self.silences.saturating_add(1).min(MAX_DOUBLINGS);
+        self.timeouts = self.timeouts.saturating_add(1).min(MAX_DOUBLINGS);
         self.resends(host, config)
     }
 
     /// Returns whether a RESEND is unanswered.
     pub(super) fn is_silent(&self) -> bool {
-        self.silences > 0 && self.outstanding() > 0
+        self.timeouts > 0 && self.outstanding() > 0
     }
 
     /// Makes RESENDs for missing granted packets, one per run.

@@ -259,7 +259,7 @@ impl Scoreboard {
             let trims = u16::from(score.nacks) >= score.min_nacks(penalty.min_nacks)
                 && own_nacks * answers >= ratio * nacks * own_answers
                 && (2 * own_nacks >= own_answers
-                    || is_no_chance(own_nacks, own_answers, nacks, answers));
+                    || exceeds_random_share(own_nacks, own_answers, nacks, answers));
             // NDP 3.2.3-d: outliers with regard to packet loss.
             let loses = u16::from(score.losses) >= penalty.min_losses
                 && u64::from(score.losses) * count >= ratio * losses;
@@ -341,7 +341,7 @@ impl Scoreboard {
 
 /// Returns whether NACKs lie eight standard deviations above a random share of all answers (hypergeometric
 /// distribution).
-fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
+fn exceeds_random_share(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
     let excess = u128::from((own_nacks * answers).saturating_sub(own_answers * nacks));
     let spread = u128::from(own_answers * nacks);
     let others = u128::from((answers - nacks) * (answers - own_answers));

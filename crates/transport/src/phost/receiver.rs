@@ -9,7 +9,7 @@ use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, RngStream, WINDOW_LIMIT};
 
 /// Number of silent waits before waits double.
-const FIRST_SILENCES: u8 = 8;
+const FIRST_TIMEOUTS: u8 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -62,7 +62,7 @@ pub struct Receiver {
     /// Time of the last token, or of the flow's first packet.
     asked_at: Time,
     /// Unanswered waits since the last data packet.
-    silences: u8,
+    timeouts: u8,
 }
 
 impl UsePaths for Receiver {
@@ -88,7 +88,7 @@ impl Receiver {
             answered: 0,
             free: 0,
             asked_at: now,
-            silences: 0,
+            timeouts: 0,
         }
     }
 
@@ -134,7 +134,7 @@ impl Receiver {
             self.free = self.cursor.min(sequence + 1);
         }
         self.answer(header.service_port());
-        self.silences = 0;
+        self.timeouts = 0;
         if sequence < base || self.arrivals.contains(sequence) {
             return Arrival::Duplicate;
         }
@@ -193,7 +193,7 @@ impl Receiver {
             wait = wait.max(config.downgrade);
         }
         match is_round_over || is_full {
-            true => Turn::At(self.asked_at.saturating_add(self.in_silence(wait))),
+            true => Turn::At(self.asked_at.saturating_add(self.backed_off(wait))),
             false => Turn::Now,
         }
     }
@@ -213,14 +213,14 @@ impl Receiver {
 
     /// Lengthens a wait after silent waits. Otherwise receivers whose sources cannot answer fill slow links with
     /// tokens, and no data gets through.
-    fn in_silence(&self, wait: TimeDelta) -> TimeDelta {
-        let doublings = self.silences.saturating_sub(FIRST_SILENCES - 1).min(MAX_DOUBLINGS);
+    fn backed_off(&self, wait: TimeDelta) -> TimeDelta {
+        let doublings = self.timeouts.saturating_sub(FIRST_TIMEOUTS - 1).min(MAX_DOUBLINGS);
         TimeDelta::from_ps(wait.as_ps().saturating_mul(1 << doublings))
     }
 
     /// Ends a wait: one more token may go unanswered, and a finished round starts again.
     pub(super) fn resume(&mut self, config: &Config) {
-        self.silences = self.silences.saturating_add(1);
+        self.timeouts = self.timeouts.saturating_add(1);
         if self.has_full_window(config) {
             self.answered = self.tokens - u64::from(config.token_window - 1);
         }

@@ -6,7 +6,7 @@ use trimline_transport::Endpoint as _;
 use trimline_transport::RngStream;
 use trimline_transport::dcqcn::{ACK_REQUEST, Config, Event};
 
-use crate::link::{Fate, Pair, config, us};
+use crate::link::{LinkAction, Pair, config, us};
 
 /// Checks that everything arrived once and in order, and that both ends know.
 fn is_over(pair: &Pair, packets: u32) {
@@ -22,12 +22,12 @@ fn a_lost_packet_causes_one_go_back_n() {
         for lost in 0..20 {
             let mut pair = Pair::new(&Config { ack_every, ..config() });
             let mut is_lost = false;
-            pair.fate = Box::new(move |_, packet| {
+            pair.action = Box::new(move |_, packet| {
                 let is_it = packet.header.kind == Kind::Data && packet.header.sequence == lost;
                 if is_it && !std::mem::replace(&mut is_lost, true) {
-                    Fate::Drop
+                    LinkAction::Drop
                 } else {
-                    Fate::Pass
+                    LinkAction::Pass
                 }
             });
             pair.open(0, Some(20));
@@ -52,12 +52,12 @@ fn a_flow_ends_if_any_answer_is_lost() {
     for lost in 0..10 {
         let mut pair = Pair::new(&config());
         let mut answers = 0;
-        pair.fate = Box::new(move |_, packet| {
+        pair.action = Box::new(move |_, packet| {
             if packet.header.kind == Kind::Data {
-                return Fate::Pass;
+                return LinkAction::Pass;
             }
             answers += 1;
-            if answers == lost + 1 { Fate::Drop } else { Fate::Pass }
+            if answers == lost + 1 { LinkAction::Drop } else { LinkAction::Pass }
         });
         pair.open(0, Some(10));
         pair.run(us(10_000));
@@ -73,10 +73,10 @@ fn flows_end_with_5_percent_loss_in_either_direction() {
         let config = Config { ack_every: 1 + (seed % 3) as u8, ..config() };
         let mut pair = Pair::new(&config);
         let mut dice = RngStream::seed_from_u64(seed);
-        pair.fate = Box::new(move |_, _| match dice.next_u64() % 20 {
-            0 => Fate::Drop,
-            1 => Fate::Mark,
-            _ => Fate::Pass,
+        pair.action = Box::new(move |_, _| match dice.next_u64() % 20 {
+            0 => LinkAction::Drop,
+            1 => LinkAction::Mark,
+            _ => LinkAction::Pass,
         });
         pair.open(0, Some(300));
         pair.run(us(3_000_000));
@@ -90,7 +90,7 @@ fn flows_end_with_5_percent_loss_in_either_direction() {
 #[test]
 fn timeouts_double_up_to_64_times_until_an_ack() {
     let mut pair = Pair::new(&config());
-    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.action = Box::new(|_, _| LinkAction::Drop);
     pair.open(0, Some(1));
     pair.run(us(400_000));
     let sent = pair.sent(0, |_| true);
@@ -104,7 +104,7 @@ fn timeouts_double_up_to_64_times_until_an_ack() {
         assert!((min..min + min / 4).contains(gap), "{gaps:?}");
     }
     assert!(gaps[6] != gaps[7] && gaps[7] != gaps[8], "{gaps:?}");
-    pair.fate = Box::new(|_, _| Fate::Pass);
+    pair.action = Box::new(|_, _| LinkAction::Pass);
     pair.run(us(500_000));
     is_over(&pair, 1);
 }
@@ -116,9 +116,9 @@ fn a_flow_with_reordered_and_mostly_lost_bursts_ends() {
         let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
         let mut dice = RngStream::seed_from_u64(seed);
         pair.gap = us(50) - Time::ZERO;
-        pair.fate = Box::new(move |_, packet| match packet.header.kind {
-            Kind::Data => Fate::Late(us(dice.next_u64() % 200) - Time::ZERO),
-            _ => Fate::Pass,
+        pair.action = Box::new(move |_, packet| match packet.header.kind {
+            Kind::Data => LinkAction::Late(us(dice.next_u64() % 200) - Time::ZERO),
+            _ => LinkAction::Pass,
         });
         pair.open(0, Some(60));
         pair.run(us(400_000));
@@ -130,7 +130,7 @@ fn a_flow_with_reordered_and_mostly_lost_bursts_ends() {
 #[test]
 fn after_three_timeouts_a_sender_sends_one_packet_per_arrival() {
     let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
-    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.action = Box::new(|_, _| LinkAction::Drop);
     pair.open(0, Some(40));
     pair.run(us(14_500));
     let sent = pair.sent(0, |_| true);
@@ -138,7 +138,7 @@ fn after_three_timeouts_a_sender_sends_one_packet_per_arrival() {
     let bursts = [0, 1000, 3000, 7000]
         .map(|at| sent.iter().filter(|&&sent| (us(at)..us(at + 900)).contains(&sent)).count());
     assert_eq!(bursts, [40, 40, 40, 1]);
-    pair.fate = Box::new(|_, _| Fate::Pass);
+    pair.action = Box::new(|_, _| LinkAction::Pass);
     pair.run(us(20_000));
     is_over(&pair, 40);
     let asked: Vec<u32> = pair.hosts[0].sent[121..]
@@ -160,7 +160,7 @@ fn after_three_timeouts_a_sender_sends_one_packet_per_arrival() {
 #[test]
 fn two_flows_that_collide_at_timeouts_separate() {
     let mut pair = Pair::new(&config());
-    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.action = Box::new(|_, _| LinkAction::Drop);
     pair.open(0, Some(1));
     pair.open(1, Some(1));
     pair.run(us(400_000));
@@ -194,11 +194,9 @@ fn every_nth_packet_and_the_last_request_an_ack() {
 fn a_slow_flow_with_few_acks_does_not_time_out() {
     let config = Config { ack_every: 200, increase_timer: us(1_000_000) - Time::ZERO, ..config() };
     let mut pair = Pair::new(&config);
-    pair.fate = Box::new(
-        |_, packet| {
-            if packet.header.kind == Kind::Data { Fate::Mark } else { Fate::Pass }
-        },
-    );
+    pair.action = Box::new(|_, packet| {
+        if packet.header.kind == Kind::Data { LinkAction::Mark } else { LinkAction::Pass }
+    });
     pair.open(0, None);
     pair.run(us(100_000));
     let seen = pair.hosts[0].endpoint.sender_statistics(0);
@@ -225,13 +223,13 @@ fn messages_of_a_connection_arrive_in_order_with_an_event_each() {
     let mut pair = Pair::new(&config());
     let lost = [1, 4];
     let mut seen = Vec::new();
-    pair.fate = Box::new(move |_, packet| {
+    pair.action = Box::new(move |_, packet| {
         let sequence = packet.header.sequence;
         let is_new = packet.header.kind == Kind::Data && !seen.contains(&sequence);
         if is_new {
             seen.push(sequence);
         }
-        if is_new && lost.contains(&sequence) { Fate::Drop } else { Fate::Pass }
+        if is_new && lost.contains(&sequence) { LinkAction::Drop } else { LinkAction::Pass }
     });
     pair.open_bytes(0, Some(2000));
     for length in [100, 0, 4000] {

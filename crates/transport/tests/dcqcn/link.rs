@@ -51,7 +51,7 @@ impl HostTables for Table {
 
 /// The impairment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LinkAction {
     Pass,
     Drop,
     Mark,
@@ -72,13 +72,13 @@ pub(crate) struct Host {
     pub(crate) accepted: Vec<(u32, u32)>,
 }
 
-type Impairment = Box<dyn FnMut(Time, &Packet) -> Fate>;
+type Impairment = Box<dyn FnMut(Time, &Packet) -> LinkAction>;
 
 /// A pair of hosts; host 0 opens connections to host 1, over 5 us each way.
 pub(crate) struct Pair {
     pub(crate) now: Time,
     pub(crate) hosts: [Host; 2],
-    pub(crate) fate: Impairment,
+    pub(crate) action: Impairment,
     /// Packets within this time after an arrival are lost.
     pub(crate) gap: TimeDelta,
     config: Config,
@@ -102,9 +102,9 @@ impl Pair {
             host.endpoint.handle_command(Time::ZERO, Command::Listen, &mut host.table);
             host
         };
-        let fate = Box::new(|_: Time, _: &Packet| Fate::Pass);
+        let action = Box::new(|_: Time, _: &Packet| LinkAction::Pass);
         let hosts = [host(0), host(1)];
-        Pair { now: Time::ZERO, hosts, fate, gap: TimeDelta::ZERO, config: config.clone() }
+        Pair { now: Time::ZERO, hosts, action, gap: TimeDelta::ZERO, config: config.clone() }
     }
 
     pub(crate) fn open(&mut self, connection: u32, packets: Option<u64>) {
@@ -191,11 +191,11 @@ impl Pair {
         let takes = self.config.line_rate.transmission(ByteCount::new(packet.wire_bytes.into()));
         host.nic_free = now + takes;
         let mut at = now + takes + DELAY;
-        match (self.fate)(now, &packet) {
-            Fate::Drop => return,
-            Fate::Mark => packet.marks |= Packet::MARK_CE,
-            Fate::Late(by) => at += by,
-            Fate::Pass => {}
+        match (self.action)(now, &packet) {
+            LinkAction::Drop => return,
+            LinkAction::Mark => packet.marks |= Packet::MARK_CE,
+            LinkAction::Late(by) => at += by,
+            LinkAction::Pass => {}
         }
         let arrivals = &mut self.hosts[1 - number].arrivals;
         let place = arrivals.partition_point(|&(other, _)| other <= at);

@@ -3,7 +3,7 @@
 use trimline_packet::{Kind, Packet, Time, TimeDelta};
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, MARK_CNP};
 
-use crate::link::{Fate, Pair, config, us};
+use crate::link::{LinkAction, Pair, config, us};
 
 fn is_cnp(packet: &Packet) -> bool {
     packet.marks & MARK_CNP != 0
@@ -12,9 +12,9 @@ fn is_cnp(packet: &Packet) -> bool {
 /// Runs an endless flow whose data packets from `from` to `to`, in us, are marked.
 fn marked(config: &Config, from: u64, to: u64, until: u64) -> Pair {
     let mut pair = Pair::new(config);
-    pair.fate = Box::new(move |now, packet| {
+    pair.action = Box::new(move |now, packet| {
         let is_data = packet.header.kind == Kind::Data;
-        if is_data && now >= us(from) && now < us(to) { Fate::Mark } else { Fate::Pass }
+        if is_data && now >= us(from) && now < us(to) { LinkAction::Mark } else { LinkAction::Pass }
     });
     pair.open(0, None);
     pair.run(us(until));

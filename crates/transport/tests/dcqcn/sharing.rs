@@ -4,7 +4,7 @@ use trimline_packet::{Kind, Packet};
 use trimline_transport::dcqcn::Config;
 use trimline_transport::{Allowed, Endpoint as _};
 
-use crate::link::{Fate, Pair, config, us};
+use crate::link::{LinkAction, Pair, config, us};
 
 fn packets(pair: &Pair, connection: u32) -> usize {
     let is_of = |packet: &Packet| packet.header.connection.get() == connection;
@@ -24,9 +24,9 @@ fn flows_at_the_line_rate_take_turns() {
 #[test]
 fn a_slow_flow_gets_its_rate_beside_fast_ones() {
     let mut pair = Pair::new(&Config { increase_timer: us(9_000) - us(0), ..config() });
-    pair.fate = Box::new(|now, packet| {
+    pair.action = Box::new(|now, packet| {
         let is_slow = packet.header.kind == Kind::Data && packet.header.connection.get() == 0;
-        if is_slow && now < us(110) { Fate::Mark } else { Fate::Pass }
+        if is_slow && now < us(110) { LinkAction::Mark } else { LinkAction::Pass }
     });
     (0..3).for_each(|connection| pair.open(connection, None));
     pair.run(us(1000));

@@ -8,20 +8,20 @@ use trimline_packet::{Flags, Kind, Packet, TimeDelta};
 use trimline_transport::RngStream;
 use trimline_transport::ndp::{Config, CoreRate, PathPenalty};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
-/// Sends `packets` DATA packets from host 0 to host 1. `fate` gets each packet and the earlier count of its kind.
+/// Sends `packets` DATA packets from host 0 to host 1. `action` gets each packet and the earlier count of its kind.
 pub(crate) fn two(
     config: &Config,
     packets: u64,
-    mut fate: impl FnMut(&Packet, usize) -> Fate + 'static,
+    mut action: impl FnMut(&Packet, usize) -> LinkAction + 'static,
 ) -> Network {
     let mut network = Network::new(2, 1, config);
     let mut counts = [0; 5];
     network.impairment = Box::new(move |_, packet| {
         let count = &mut counts[packet.header.kind as usize];
         *count += 1;
-        fate(packet, *count - 1)
+        action(packet, *count - 1)
     });
     network.open(0, 1, 1, Some(packets * 9000));
     network.run(us(1_000_000));
@@ -38,7 +38,11 @@ fn delivered(network: &Network) -> u64 {
 fn a_lost_pull_is_covered_by_the_next() {
     let config = Config { initial_window: 2, pull_ack: false, ..config() };
     let network = two(&config, 20, |packet, count| {
-        if packet.header.kind == Kind::Pull && count == 3 { Fate::Drop } else { Fate::Pass }
+        if packet.header.kind == Kind::Pull && count == 3 {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     });
     assert!(delivered(&network) < 400, "{}", delivered(&network));
 }
@@ -48,7 +52,11 @@ fn a_lost_pull_is_covered_by_the_next() {
 fn a_lost_pull_that_no_other_follows_is_repeated() {
     let config = Config { initial_window: 1, pull_ack: false, ..config() };
     let network = two(&config, 3, |packet, count| {
-        if packet.header.kind == Kind::Pull && count == 0 { Fate::Drop } else { Fate::Pass }
+        if packet.header.kind == Kind::Pull && count == 0 {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     });
     assert!((1_000..1_200).contains(&delivered(&network)), "{}", delivered(&network));
     // One PULL was lost and one repeated: no packet was sent twice.
@@ -59,7 +67,11 @@ fn a_lost_pull_that_no_other_follows_is_repeated() {
 fn lost_pulls_alone_never_cost_a_retransmission() {
     let config = Config { initial_window: 4, pull_ack: false, ..config() };
     let network = two(&config, 100, |packet, count| {
-        if packet.header.kind == Kind::Pull && count % 3 != 0 { Fate::Drop } else { Fate::Pass }
+        if packet.header.kind == Kind::Pull && count % 3 != 0 {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     });
     assert_eq!(network.hosts[0].sent_kind(Kind::Data).len(), 100);
 }
@@ -67,7 +79,11 @@ fn lost_pulls_alone_never_cost_a_retransmission() {
 #[test]
 fn a_lost_ack_costs_one_time_out_and_nothing_is_delivered_twice() {
     let network = two(&config(), 10, |packet, count| {
-        if packet.header.kind == Kind::Ack && count == 4 { Fate::Drop } else { Fate::Pass }
+        if packet.header.kind == Kind::Ack && count == 4 {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     });
     assert!(delivered(&network) < 100);
     let statistics = network.hosts[0].endpoint.sender_statistics(0);
@@ -78,9 +94,9 @@ fn a_lost_ack_costs_one_time_out_and_nothing_is_delivered_twice() {
 #[test]
 fn a_lost_nack_costs_one_time_out() {
     let network = two(&config(), 10, |packet, count| match packet.header.kind {
-        Kind::Data if count == 4 => Fate::Trim,
-        Kind::Nack => Fate::Drop,
-        _ => Fate::Pass,
+        Kind::Data if count == 4 => LinkAction::Trim,
+        Kind::Nack => LinkAction::Drop,
+        _ => LinkAction::Pass,
     });
     assert!((1_000..1_100).contains(&delivered(&network)));
     let statistics = network.hosts[0].endpoint.sender_statistics(0);
@@ -91,7 +107,11 @@ fn a_lost_nack_costs_one_time_out() {
 #[test]
 fn a_lost_packet_is_resent_after_the_rto_on_another_path() {
     let network = two(&config(), 10, |packet, count| {
-        if packet.header.kind == Kind::Data && count == 4 { Fate::Drop } else { Fate::Pass }
+        if packet.header.kind == Kind::Data && count == 4 {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     });
     let sent = network.hosts[0].sent_kind(Kind::Data);
     let copies: Vec<_> = sent.iter().filter(|(_, packet)| packet.header.sequence == 4).collect();
@@ -103,7 +123,11 @@ fn a_lost_packet_is_resent_after_the_rto_on_another_path() {
 #[test]
 fn a_trimmed_packet_is_resent_within_a_round_trip() {
     let network = two(&config(), 10, |packet, count| {
-        if packet.header.kind == Kind::Data && count == 4 { Fate::Trim } else { Fate::Pass }
+        if packet.header.kind == Kind::Data && count == 4 {
+            LinkAction::Trim
+        } else {
+            LinkAction::Pass
+        }
     });
     assert!(delivered(&network) < 110, "{}", delivered(&network));
     assert_eq!(network.hosts[0].endpoint.sender_statistics(0).retransmissions_nack, 1);
@@ -112,7 +136,8 @@ fn a_trimmed_packet_is_resent_within_a_round_trip() {
 #[test]
 fn a_flow_survives_a_link_outage() {
     let mut network = Network::new(3, 1, &config());
-    network.impairment = Box::new(|now, _| if now < us(50_000) { Fate::Drop } else { Fate::Pass });
+    network.impairment =
+        Box::new(|now, _| if now < us(50_000) { LinkAction::Drop } else { LinkAction::Pass });
     for host in 1..3 {
         network.open(host, 0, 1, Some(900_000));
     }
@@ -125,12 +150,9 @@ fn a_flow_survives_a_link_outage() {
 #[test]
 fn a_flow_survives_a_period_of_corruption() {
     let mut network = Network::new(2, 1, &config());
-    network.impairment =
-        Box::new(
-            |now, _| {
-                if (us(100)..us(20_000)).contains(&now) { Fate::Drop } else { Fate::Pass }
-            },
-        );
+    network.impairment = Box::new(|now, _| {
+        if (us(100)..us(20_000)).contains(&now) { LinkAction::Drop } else { LinkAction::Pass }
+    });
     network.open(0, 1, 1, Some(4_500_000));
     network.run(us(40_000));
     assert!(network.delivered_at(1, Network::receiving(0, 1)).is_some());
@@ -143,7 +165,11 @@ fn a_flow_ends_if_every_packet_is_returned_once() {
         let mut seen = BTreeSet::new();
         move |packet, _| {
             let data = packet.header.kind == Kind::Data;
-            if data && seen.insert(packet.header.sequence) { Fate::Return } else { Fate::Pass }
+            if data && seen.insert(packet.header.sequence) {
+                LinkAction::Return
+            } else {
+                LinkAction::Pass
+            }
         }
     });
     let statistics = network.hosts[0].endpoint.sender_statistics(0);
@@ -157,9 +183,9 @@ fn returned_packets_do_not_strand_the_end_of_a_flow() {
     let network = two(&config(), 30, |packet, count| {
         let data = packet.header.kind == Kind::Data;
         if data && (20..29).contains(&packet.header.sequence) && count < 60 {
-            Fate::Return
+            LinkAction::Return
         } else {
-            Fate::Pass
+            LinkAction::Pass
         }
     });
     assert!(delivered(&network) < 5_000, "{}", delivered(&network));
@@ -172,9 +198,9 @@ fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
     let network = two(&config(), 60, |packet, _| {
         let first = packet.header.kind == Kind::Data && packet.header.sequence < 20;
         if first && packet.header.flags.attempt() == 0 {
-            Fate::Hold(TimeDelta::from_us(300))
+            LinkAction::Hold(TimeDelta::from_us(300))
         } else {
-            Fate::Pass
+            LinkAction::Pass
         }
     });
     let first = network.hosts[1].sent_kind(Kind::Ack)[0].1;
@@ -188,7 +214,7 @@ fn a_dead_path_is_excluded() {
     let dead = |packet: &Packet| packet.header.path.get() == 3 && packet.header.kind == Kind::Data;
     let run = |path_penalty| {
         let network = two(&Config { path_penalty, ..config() }, 2_000, move |packet, _| {
-            if dead(packet) { Fate::Drop } else { Fate::Pass }
+            if dead(packet) { LinkAction::Drop } else { LinkAction::Pass }
         });
         network.hosts[0].endpoint.sender_statistics(0).timeouts
     };
@@ -280,17 +306,17 @@ fn run(weather: &Weather) -> Network {
         let mut roll = |in_a_thousand| dice.next_u64() % 1000 < in_a_thousand;
         let loss = if packet.header.kind == Kind::Data { w.loss } else { w.control_loss };
         if roll(loss) {
-            Fate::Drop
+            LinkAction::Drop
         } else if roll(w.trim) {
-            Fate::Trim
+            LinkAction::Trim
         } else if roll(w.returns) {
-            Fate::Return
+            LinkAction::Return
         } else if roll(w.twice) {
-            Fate::Twice
+            LinkAction::Twice
         } else if w.hold_us > 0 {
-            Fate::Hold(TimeDelta::from_us(dice.next_u64() % w.hold_us))
+            LinkAction::Hold(TimeDelta::from_us(dice.next_u64() % w.hold_us))
         } else {
-            Fate::Pass
+            LinkAction::Pass
         }
     });
     let mut flows: Vec<(u64, usize, u64, u32)> = (1..)
@@ -366,7 +392,11 @@ proptest! {
 #[test]
 fn only_first_window_packets_carry_syn() {
     let network = two(&Config { initial_window: 6, ..config() }, 40, |packet, count| {
-        if packet.header.kind == Kind::Data && count % 5 == 0 { Fate::Trim } else { Fate::Pass }
+        if packet.header.kind == Kind::Data && count % 5 == 0 {
+            LinkAction::Trim
+        } else {
+            LinkAction::Pass
+        }
     });
     for (_, packet) in network.hosts[0].sent_kind(Kind::Data) {
         let syn = packet.header.flags.contains(Flags::SYN);

@@ -69,7 +69,7 @@ impl HostTables for Table {
 
 /// The impairment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LinkAction {
     Pass,
     Drop,
     /// Trims DATA; passes anything else.
@@ -80,7 +80,7 @@ pub(crate) enum Fate {
     Hold(TimeDelta),
 }
 
-type Impairment = Box<dyn FnMut(Time, &Packet) -> Fate>;
+type Impairment = Box<dyn FnMut(Time, &Packet) -> LinkAction>;
 
 pub(crate) struct Host {
     pub(crate) endpoint: ndp::Endpoint,
@@ -155,7 +155,7 @@ impl Network {
             ports: (0..hosts).map(|_| (0..hops).map(|_| Port::default()).collect()).collect(),
             happenings: BTreeMap::new(),
             number: 0,
-            impairment: Box::new(|_, _| Fate::Pass),
+            impairment: Box::new(|_, _| LinkAction::Pass),
             coin: RngStream::seed_from_u64(99),
             whim: RngStream::seed_from_u64(98),
             rate: config.link_rate,
@@ -315,21 +315,21 @@ impl Network {
 
     /// Impairs a packet whose last bit left its host.
     fn leave(&mut self, at: Time, mut packet: Packet) {
-        let fate = (self.impairment)(at, &packet);
+        let action = (self.impairment)(at, &packet);
         let data = packet.header.kind == Kind::Data && packet.service == Service::Trimmable;
         let mut arrives = at + self.delay;
-        match fate {
-            Fate::Drop => return,
-            Fate::Trim if data => {
+        match action {
+            LinkAction::Drop => return,
+            LinkAction::Trim if data => {
                 packet.trim(64);
                 self.trims += 1;
             }
-            Fate::Return if data => {
+            LinkAction::Return if data => {
                 packet.trim(64);
                 packet.bounce();
             }
-            Fate::Twice => self.enter_at(arrives, packet),
-            Fate::Hold(time) => arrives += time,
+            LinkAction::Twice => self.enter_at(arrives, packet),
+            LinkAction::Hold(time) => arrives += time,
             _ => {}
         }
         self.enter_at(arrives, packet);

@@ -6,7 +6,7 @@ use trimline_packet::{ByteCount, Kind, TimeDelta};
 use trimline_transport::ndp::{Config, Event};
 use trimline_transport::{Key, RngStream, flow};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 /// Messages: bytes, and the microseconds before each.
 fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
@@ -68,12 +68,12 @@ proptest! {
         network.idle_calls = 100;
         let mut dice = RngStream::seed_from_u64(seed);
         network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
-            die if die < loss => Fate::Drop,
-            die if die < loss * 3 / 2 => Fate::Twice,
-            die if die < loss * 2 => Fate::Hold(TimeDelta::from_us(dice.next_u64() % 300)),
-            die if die < 200 + trims => Fate::Trim,
-            die if die >= 1000 - returns => Fate::Return,
-            _ => Fate::Pass,
+            die if die < loss => LinkAction::Drop,
+            die if die < loss * 3 / 2 => LinkAction::Twice,
+            die if die < loss * 2 => LinkAction::Hold(TimeDelta::from_us(dice.next_u64() % 300)),
+            die if die < 200 + trims => LinkAction::Trim,
+            die if die >= 1000 - returns => LinkAction::Return,
+            _ => LinkAction::Pass,
         });
         let (mut bytes, mut packets) = (0, 0);
         let mut key = None;

@@ -7,7 +7,7 @@ use trimline_transport::ndp::{Command, Config, CoreRate};
 use trimline_transport::{Allowed, Endpoint as _};
 
 use crate::impaired::two;
-use crate::link::{Fate, PORT, config, us};
+use crate::link::{LinkAction, PORT, config, us};
 use crate::lone::*;
 
 const SYN: u8 = Flags::SYN;
@@ -149,7 +149,7 @@ fn a_sender_reads_each_packet_and_the_counter_of_a_delayed_ack() {
 #[test]
 fn a_flow_with_a_sixth_of_the_acks_is_as_fast() {
     let run = |ack_every| {
-        let network = two(&joining(ack_every), 600, |_, _| Fate::Pass);
+        let network = two(&joining(ack_every), 600, |_, _| LinkAction::Pass);
         let key = crate::link::Network::receiving(0, 1);
         let control = network.hosts[1].sent.len();
         assert_eq!(network.hosts[0].endpoint.sender_statistics(0).packets_sent, 600);
@@ -258,15 +258,13 @@ fn old_arrivals_do_not_count_for_the_pull_rate() {
 /// The first packets of a burst give the rate, whatever came before.
 #[test]
 fn a_new_burst_sets_the_pull_rate_by_its_arrivals() {
-    let silences = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
-    for (silence, between) in
-        silences.into_iter().flat_map(|silence| [(silence, GAP), (silence, GAP * 4)])
-    {
+    let idle_times = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
+    for (idle, between) in idle_times.into_iter().flat_map(|idle| [(idle, GAP), (idle, GAP * 4)]) {
         let mut lone = receiver(Some(CORE));
-        if silence > TimeDelta::ZERO {
+        if idle > TimeDelta::ZERO {
             receive_whole_packets(&mut lone, GAP * 32);
         }
-        lone.pass(lone.now + silence);
+        lone.pass(lone.now + idle);
         for sequence in 0..3 {
             // The first packet follows at once: the time since the last burst is no gap.
             lone.pass(lone.now + if sequence > 0 { between } else { TimeDelta::ZERO });
@@ -277,7 +275,7 @@ fn a_new_burst_sets_the_pull_rate_by_its_arrivals() {
         });
         let gap = next_gap(&mut lone);
         let min = between.as_ps() - between.as_ps() / 100;
-        assert!((min..min * 102 / 99).contains(&gap.as_ps()), "{silence:?}, {between:?}: {gap:?}");
+        assert!((min..min * 102 / 99).contains(&gap.as_ps()), "{idle:?}, {between:?}: {gap:?}");
     }
 }
 

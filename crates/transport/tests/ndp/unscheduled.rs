@@ -4,7 +4,7 @@ use trimline_packet::{Flags, Kind, Packet, Service, Time};
 use trimline_transport::ndp::Config;
 
 use crate::impaired::two;
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 use crate::lone::*;
 
 /// Returns an endless sender after its first window, and those packets.
@@ -115,7 +115,11 @@ fn lost_unscheduled_data_arrives_a_round_trip_later() {
     let ended = |config: &Config| -> Time {
         let network: Network = two(config, 6, |packet, _| {
             let is_unasked = packet.marks & Packet::MARK_UNSCHEDULED != 0;
-            if is_unasked && packet.header.sequence > 1 { Fate::Drop } else { Fate::Pass }
+            if is_unasked && packet.header.sequence > 1 {
+                LinkAction::Drop
+            } else {
+                LinkAction::Pass
+            }
         });
         network.delivered_at(1, Network::receiving(0, 1)).expect("it ends")
     };

@@ -6,7 +6,7 @@ use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::RngStream;
 use trimline_transport::tcp::{Config, Control, Handshake};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 pub(crate) fn any_config() -> impl Strategy<Value = Config> {
     let control = prop_oneof![
@@ -63,10 +63,10 @@ proptest! {
         network.idle_calls = 100;
         let mut dice = RngStream::seed_from_u64(seed);
         network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
-            die if die < loss => Fate::Drop,
-            die if die < loss * 3 / 2 => Fate::Twice,
-            die if die < loss * 2 => Fate::Hold(TimeDelta::from_us(dice.next_u64() % 2000)),
-            _ => Fate::Pass,
+            die if die < loss => LinkAction::Drop,
+            die if die < loss * 3 / 2 => LinkAction::Twice,
+            die if die < loss * 2 => LinkAction::Hold(TimeDelta::from_us(dice.next_u64() % 2000)),
+            _ => LinkAction::Pass,
         });
         for host in 1..3 {
             network.open(host, 0, 1, Some(segments));
@@ -87,7 +87,7 @@ fn a_lost_syn_is_sent_again_with_back_off_and_the_window_begins_at_one() {
     network.impairment = Box::new(move |_, packet| {
         let is_syn = packet.header.kind == Kind::Data && packet.wire_bytes == 64;
         seen += u32::from(is_syn);
-        if is_syn && seen <= 2 { Fate::Drop } else { Fate::Pass }
+        if is_syn && seen <= 2 { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(3));
     network.run(us(1_000_000));

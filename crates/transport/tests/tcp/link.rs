@@ -61,7 +61,7 @@ impl HostTables for Table {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LinkAction {
     Pass,
     Drop,
     /// Drops the packet at the end of the first delay, and notifies its sender from there.
@@ -94,7 +94,7 @@ enum Happening {
     Wake { host: usize },
 }
 
-type Impairment = Box<dyn FnMut(Time, &Packet) -> Fate>;
+type Impairment = Box<dyn FnMut(Time, &Packet) -> LinkAction>;
 
 pub(crate) struct Network {
     pub(crate) now: Time,
@@ -149,7 +149,7 @@ impl Network {
             queues: (0..hosts).map(|_| (0..paths).map(|_| Queue::default()).collect()).collect(),
             happenings: BTreeMap::new(),
             number: 0,
-            impairment: Box::new(|_, _| Fate::Pass),
+            impairment: Box::new(|_, _| LinkAction::Pass),
             nic: BitRate::from_gbps(10),
             rates: vec![BitRate::from_gbps(1); paths],
             delay: TimeDelta::from_us(20),
@@ -303,11 +303,11 @@ impl Network {
     fn leave(&mut self, at: Time, packet: Packet) {
         let mut enters = at + self.delay;
         match (self.impairment)(at, &packet) {
-            Fate::Drop => return,
-            Fate::Notify => return self.notify(enters, packet),
-            Fate::Twice => self.happen(enters, Happening::Enter { packet }),
-            Fate::Hold(time) => enters += time,
-            Fate::Pass => {}
+            LinkAction::Drop => return,
+            LinkAction::Notify => return self.notify(enters, packet),
+            LinkAction::Twice => self.happen(enters, Happening::Enter { packet }),
+            LinkAction::Hold(time) => enters += time,
+            LinkAction::Pass => {}
         }
         self.happen(enters, Happening::Enter { packet });
     }

@@ -7,7 +7,7 @@ use trimline_transport::tcp::{Config, Control, Handshake};
 use trimline_transport::{RngStream, Side};
 
 use crate::impaired::any_config;
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 const SEGMENT: u64 = 1436;
 
@@ -23,10 +23,10 @@ fn messages() -> impl Strategy<Value = Vec<(u64, u64)>> {
 fn impair(network: &mut Network, seed: u64, loss: u64) {
     let mut dice = RngStream::seed_from_u64(seed);
     network.impairment = Box::new(move |_, _| match dice.next_u64() % 1000 {
-        die if die < loss => Fate::Drop,
-        die if die < loss * 3 / 2 => Fate::Twice,
-        die if die < loss * 2 => Fate::Hold(TimeDelta::from_us(dice.next_u64() % 2000)),
-        _ => Fate::Pass,
+        die if die < loss => LinkAction::Drop,
+        die if die < loss * 3 / 2 => LinkAction::Twice,
+        die if die < loss * 2 => LinkAction::Hold(TimeDelta::from_us(dice.next_u64() % 2000)),
+        _ => LinkAction::Pass,
     });
 }
 
@@ -205,7 +205,7 @@ fn with_restart_after_idle_a_window_restarts_after_an_rto() {
     let mut network = long_path(&config, 1);
     network.impairment = Box::new(|now, packet| {
         let is_lost = packet.header.kind == Kind::Data && now < us(5_000);
-        if is_lost { Fate::Drop } else { Fate::Pass }
+        if is_lost { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(1));
     let small = finish(&mut network, 1);
@@ -246,7 +246,7 @@ fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) 
     let mut is_first = true;
     network.impairment = Box::new(move |_, packet| {
         let is_it = packet.header.kind == Kind::Data && packet.header.sequence == 500;
-        if is_it && core::mem::take(&mut is_first) { Fate::Drop } else { Fate::Pass }
+        if is_it && core::mem::take(&mut is_first) { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(1000));
     finish(&mut network, 1);
@@ -330,7 +330,11 @@ fn a_subflow_that_had_lost_everything_carries_later_messages() {
         let lost = network.hosts[1].sent_data()[0].1.header.path;
         let until = if healed { network.now + TimeDelta::from_ms(12) } else { Time::NEVER };
         network.impairment = Box::new(move |now, packet| {
-            if packet.header.path == lost && now < until { Fate::Drop } else { Fate::Pass }
+            if packet.header.path == lost && now < until {
+                LinkAction::Drop
+            } else {
+                LinkAction::Pass
+            }
         });
         network.send(1, 40 * SEGMENT);
         finish(&mut network, 2);
@@ -354,7 +358,7 @@ fn the_last_segment_of_a_message_is_resent_as_it_was() {
     let mut is_first = true;
     network.impairment = Box::new(move |_, packet| {
         let is_short = packet.header.kind == Kind::Data && packet.wire_bytes == 64 + 100;
-        if is_short && core::mem::take(&mut is_first) { Fate::Drop } else { Fate::Pass }
+        if is_short && core::mem::take(&mut is_first) { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open_bytes(1, 0, 1, Some(SEGMENT + 100));
     network.run(us(1200));

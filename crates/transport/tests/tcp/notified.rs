@@ -7,7 +7,7 @@ use trimline_packet::{Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::Side;
 use trimline_transport::tcp::{Config, FastLane, Handshake, Notifications};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 use crate::lone::{Lone, ack, segment, standing, syn, syn_answer};
 
 const FASTLANE: Notifications = Notifications::FastLane(FastLane { retry_shift: 1 });
@@ -32,18 +32,22 @@ fn beyond(number: u32, bytes: u32) -> Packet {
 }
 
 /// Drops the first transmissions of these segments, with notifications.
-fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
+fn notifying(segments: &[u32]) -> impl FnMut(Time, &Packet) -> LinkAction + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && left.remove(&packet.header.sequence) { Fate::Notify } else { Fate::Pass }
+        if is_data && left.remove(&packet.header.sequence) {
+            LinkAction::Notify
+        } else {
+            LinkAction::Pass
+        }
     }
 }
 
 /// Returns the completion time of a flow of two segments; the first transmissions of `lost` are dropped.
 fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
     let mut network = Network::new(2, 1, config);
-    network.impairment = Box::new(telling(lost));
+    network.impairment = Box::new(notifying(lost));
     network.open(1, 0, 1, Some(2));
     network.run(us(1_000_000));
     let statistics = network.hosts[1].endpoint.sender_statistics(0);
@@ -434,13 +438,13 @@ proptest! {
             draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Control packets are dropped and notified too.
             match draws >> 33 {
-                draw if draw % 100 < loss => Fate::Drop,
-                draw if draw % 100 < 2 * loss => Fate::Notify,
-                draw if draw % 97 == 0 => Fate::Twice,
+                draw if draw % 100 < loss => LinkAction::Drop,
+                draw if draw % 100 < 2 * loss => LinkAction::Notify,
+                draw if draw % 97 == 0 => LinkAction::Twice,
                 draw if draw % 13 == 0 && packet.service == Service::Droppable => {
-                    Fate::Hold(TimeDelta::from_us(draw % 100))
+                    LinkAction::Hold(TimeDelta::from_us(draw % 100))
                 }
-                _ => Fate::Pass,
+                _ => LinkAction::Pass,
             }
         });
         (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use trimline_packet::{BitRate, Kind, TimeDelta};
 use trimline_transport::tcp::Config;
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 fn subflows(subflows: u8) -> Config {
     Config { subflows, timestamps: true, receive_window: 8192, ..config() }
@@ -56,7 +56,7 @@ fn the_linked_increase_follows_the_windows() {
         let path = usize::from(packet.header.path.get());
         let is_lost = packet.header.kind == Kind::Data && now > us(1_000) && !has_lost[path];
         has_lost[path] |= is_lost;
-        if is_lost { Fate::Drop } else { Fate::Pass }
+        if is_lost { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, None);
     // Windows in 2^-16 segments, and the segments received.
@@ -110,7 +110,11 @@ fn data_of_a_dead_path_is_sent_on_other_paths() {
     network.capacity = 60;
     network.impairment = Box::new(|now, packet| {
         let is_dead = packet.header.path.get() == 1 && now > us(50_000);
-        if is_dead && packet.header.kind == Kind::Data { Fate::Drop } else { Fate::Pass }
+        if is_dead && packet.header.kind == Kind::Data {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     });
     network.open(1, 0, 1, Some(20_000));
     network.run(us(10_000_000));
@@ -125,7 +129,11 @@ fn a_lone_packet_reordered_between_subflows_costs_nothing() {
     let mut network = Network::new(2, 4, &subflows(4));
     network.impairment = Box::new(|_, packet| {
         // Path 3 is 300 us longer.
-        if packet.header.path.get() == 3 { Fate::Hold(TimeDelta::from_us(300)) } else { Fate::Pass }
+        if packet.header.path.get() == 3 {
+            LinkAction::Hold(TimeDelta::from_us(300))
+        } else {
+            LinkAction::Pass
+        }
     });
     network.open(1, 0, 1, Some(2_000));
     network.run(us(5_000_000));
@@ -142,7 +150,11 @@ fn data_of_a_dead_path_is_sent_when_the_other_path_is_restored() {
         network.impairment = Box::new(move |now, packet| {
             let until = if packet.header.path.get() == dead { us(60_000_000) } else { us(90_000) };
             let is_lost = (us(50_000)..until).contains(&now);
-            if is_lost && packet.header.kind == Kind::Data { Fate::Drop } else { Fate::Pass }
+            if is_lost && packet.header.kind == Kind::Data {
+                LinkAction::Drop
+            } else {
+                LinkAction::Pass
+            }
         });
         network.open(1, 0, 1, Some(20_000));
         network.run(us(20_000_000));
@@ -170,7 +182,7 @@ proptest! {
             let is_dead = dead.get(path).is_some_and(|is_dead| *is_dead);
             let end = if is_dead { us(1 << 40) } else { us(start + length) };
             let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-            if is_data && (us(start)..end).contains(&now) { Fate::Drop } else { Fate::Pass }
+            if is_data && (us(start)..end).contains(&now) { LinkAction::Drop } else { LinkAction::Pass }
         });
         network.open(1, 0, 1, Some(segments));
         network.run(us(30_000_000));

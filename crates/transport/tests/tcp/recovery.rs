@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use trimline_packet::{Kind, Packet, Time, TimeDelta};
 use trimline_transport::tcp::{Config, Control};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 
 /// Loses the first transmission of these segments.
-fn losing(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
+fn losing(segments: &[u32]) -> impl FnMut(Time, &Packet) -> LinkAction + 'static {
     let mut left: BTreeSet<u32> = segments.iter().copied().collect();
     move |_, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && left.remove(&packet.header.sequence) { Fate::Drop } else { Fate::Pass }
+        if is_data && left.remove(&packet.header.sequence) {
+            LinkAction::Drop
+        } else {
+            LinkAction::Pass
+        }
     }
 }
 
@@ -111,7 +115,7 @@ fn timeouts_back_off_by_two_and_stop_at_the_bound() {
     let mut network = Network::new(2, 1, &config);
     network.impairment = Box::new(|now, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
-        if is_data && now < us(420_000) { Fate::Drop } else { Fate::Pass }
+        if is_data && now < us(420_000) { LinkAction::Drop } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(1));
     network.run(us(2_000_000));
@@ -141,7 +145,7 @@ fn held(config: &Config) -> Network {
     network.impairment = Box::new(|now, packet| {
         let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
         let is_held = is_data && (us(1_000)..us(12_900)).contains(&now);
-        if is_held { Fate::Hold(us(13_000).saturating_since(now)) } else { Fate::Pass }
+        if is_held { LinkAction::Hold(us(13_000).saturating_since(now)) } else { LinkAction::Pass }
     });
     network.open(1, 0, 1, Some(600));
     network.run(us(1_000_000));

@@ -5,7 +5,7 @@ use trimline_packet::{BitRate, Kind, Packet, TimeDelta};
 use trimline_transport::Side;
 use trimline_transport::tcp::{Config, Control, Handshake};
 
-use crate::link::{Fate, Network, config, us};
+use crate::link::{LinkAction, Network, config, us};
 use crate::lone::*;
 
 /// A configuration whose timeout is three round trips after the first sample, however short.
@@ -185,9 +185,9 @@ fn transfer(
             && Some(packet.header.sequence) == lost;
         if is_it {
             lost = None;
-            return Fate::Drop;
+            return LinkAction::Drop;
         }
-        Fate::Pass
+        LinkAction::Pass
     });
     network.open(1, 0, 1, Some(segments));
     assert!(network.run_until_acknowledged(1, 1, us(1_000_000_000)));

@@ -63,7 +63,7 @@ impl<E: Protocol> Hosts<E> {
                 self.hand_to_pacer(core, sink, host, now);
                 return true;
             }
-            Some(pacers) => pacers.give(host, now, &core.arena),
+            Some(pacers) => pacers.poll_transmit(host, now, &core.arena),
         };
         if let Some(handle) = sent {
             let packet = *core.arena.packet(handle);
@@ -83,7 +83,7 @@ impl<E: Protocol> Hosts<E> {
         let is_followed = self.hosts[host as usize].endpoint.transmit_at(Allowed::ALL) <= now;
         let handle = core.arena.insert(packet);
         let nics = core.nics.as_mut().expect("a host with a queue");
-        if !nics.take(host, now, (handle, is_followed), &mut core.arena) {
+        if !nics.handle_packet(host, now, (handle, is_followed), &mut core.arena) {
             core.drop_at_host(sink, host, handle);
         }
     }
@@ -106,7 +106,7 @@ impl<E: Protocol> Hosts<E> {
         let link = &self.hosts[host as usize].link;
         let transmission = core.classes[link.class as usize].transmission(packet.wire_bytes);
         let pacers = core.pacers.as_mut().expect("a host with a pacer");
-        match pacers.take(host, (now, transmission), handle, &mut core.arena) {
+        match pacers.handle_packet(host, (now, transmission), handle, &mut core.arena) {
             Taken::Passes | Taken::Waits => {}
             Taken::Dropped => core.drop_at_host(sink, host, handle),
         }
@@ -170,7 +170,7 @@ impl<E: Protocol> Hosts<E> {
 
 impl Core {
     fn next_of_queue(&mut self, host: u32) -> Option<Handle> {
-        self.nics.as_mut()?.give(host, &self.arena)
+        self.nics.as_mut()?.poll_transmit(host, &self.arena)
     }
 
     /// Counts a packet that a transport has sent, where hosts have counters.

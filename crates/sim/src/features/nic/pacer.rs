@@ -80,7 +80,7 @@ impl Pacers {
     }
 
     /// Hands a host's packet to its pacer, which takes as long as on the host's link.
-    pub(crate) fn take(
+    pub(crate) fn handle_packet(
         &mut self,
         host: u32,
         (now, transmission): (Time, TimeDelta),
@@ -94,7 +94,12 @@ impl Pacers {
     }
 
     /// Packet that a pacer sends now, on a link that is free.
-    pub(crate) fn give(&mut self, host: u32, now: Time, packets: &impl Packets) -> Option<Handle> {
+    pub(crate) fn poll_transmit(
+        &mut self,
+        host: u32,
+        now: Time,
+        packets: &impl Packets,
+    ) -> Option<Handle> {
         let (paced, model) = self.paced_mut(host)?;
         paced.pacer.poll_transmit(now, packets, model)
     }

@@ -95,7 +95,7 @@ impl Nics {
     }
 
     /// Hands a host's packet to its NIC's queue; `is_followed` if another follows. Returns whether there is room.
-    pub(crate) fn take(
+    pub(crate) fn handle_packet(
         &mut self,
         host: u32,
         now: Time,
@@ -111,7 +111,7 @@ impl Nics {
         is_taken
     }
 
-    pub(crate) fn give(&mut self, host: u32, packets: &impl Packets) -> Option<Handle> {
+    pub(crate) fn poll_transmit(&mut self, host: u32, packets: &impl Packets) -> Option<Handle> {
         self.transmitter_mut(host)?.0.poll_transmit(packets)
     }
 

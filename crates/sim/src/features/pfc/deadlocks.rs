@@ -104,7 +104,7 @@ fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize
             .map(move |to| (from, to))
     };
     let mut edges: Vec<_> = (0..blocked.len()).flat_map(of).collect();
-    let kept = kept(blocked.len(), &edges);
+    let kept = remaining(blocked.len(), &edges);
     edges.retain(|&(from, to)| kept[from] && kept[to]);
     edges
 }
@@ -156,7 +156,7 @@ fn senders_of(
 }
 
 /// Removes repeatedly ports that wait for no port or for which no port waits. Returns which ones remain.
-fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
+fn remaining(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut kept = vec![true; count];
     loop {
         let (mut waits, mut is_awaited) = (vec![false; count], vec![false; count]);
@@ -173,7 +173,7 @@ fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
 
 /// Returns a cycle of the edges, if any, from its lowest place on. Equal edges in equal order give the same cycle.
 fn cycle(count: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
-    let kept = kept(count, edges);
+    let kept = remaining(count, edges);
     let next = |at: usize| {
         let of = edges.iter().filter(|&&(from, to)| from == at && kept[to]);
         of.map(|&(_, to)| to).min().expect("one that is kept waits for another that is")

@@ -48,8 +48,8 @@ fn only_the_timers_of_linux_bound_the_variance() {
         assert_eq!(config(keys).rto_variance_min, TimeDelta::from_ms(variance), "{keys}");
     }
     let described = |keys| Family::Tcp.describe(&config(keys));
-    assert!(described("transport.tcp = {}").contains(", RTO of SRTT + 200ms to 60s, "));
-    assert!(described("transport.tcp.rto_min = \"5ms\"").contains(", RTO of 5ms to 60s, "));
+    assert!(described("transport.tcp = {}").contains(", RTO SRTT + 200ms to 60s, "));
+    assert!(described("transport.tcp.rto_min = \"5ms\"").contains(", RTO 5ms to 60s, "));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn each_tcp_variant_has_its_defaults_and_switch() {
     assert_eq!((mptcp.subflows, mptcp.sack, mptcp.timestamps), (8, false, true));
     let uncoupled = config("transport.mptcp.control = \"uncoupled\"");
     assert!(mptcp.coupled && !uncoupled.coupled);
-    assert!(Family::Mptcp.describe(&uncoupled).starts_with("MPTCP of 8 uncoupled subflows: "));
+    assert!(Family::Mptcp.describe(&uncoupled).starts_with("MPTCP with 8 uncoupled subflows: "));
     let switch = |keys| plan(keys).unwrap().switch;
     assert_eq!(switch("transport.tcp = {}"), ServiceModel::drop_tail(200));
     assert_eq!(switch("transport.mptcp = {}"), ServiceModel::drop_tail(200));

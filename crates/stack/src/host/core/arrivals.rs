@@ -422,14 +422,14 @@ impl Core {
         }
         let (unread, max) = (entry.incoming.unread(), self.config.limits.receive_buffer);
         entry.held = if entry.held { unread > max / 2 } else { unread >= max };
-        self.count_kept(index);
+        self.count_buffered(index);
         self.report_holds(index);
     }
 
     /// Recounts the bytes that a connection keeps, and resumes others if that makes room.
-    pub(super) fn count_kept(&mut self, index: u32) {
+    pub(super) fn count_buffered(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
-        let kept = entry.incoming.kept();
+        let kept = entry.incoming.buffered_bytes();
         let before = std::mem::replace(&mut entry.kept, kept);
         let peer = entry.name.peer;
         let were_full = self.are_full(peer);
@@ -640,7 +640,11 @@ mod tests {
         for first in [1, 0] {
             let server = flooded(first);
             // Twice the buffer and the early bytes, plus one packet of each.
-            assert!((5_000..21_000).contains(&server.kept()), "{} B from {first}", server.kept());
+            assert!(
+                (5_000..21_000).contains(&server.buffered_bytes()),
+                "{} B from {first}",
+                server.buffered_bytes()
+            );
             assert!(server.statistics().without_room > 500, "{:?}", server.statistics());
         }
         let mut server = flooded(0);

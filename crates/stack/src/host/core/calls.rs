@@ -313,7 +313,7 @@ impl Core {
     }
 
     /// Returns all bytes that have arrived and were not read.
-    pub fn kept(&self) -> u64 {
+    pub fn buffered_bytes(&self) -> u64 {
         self.peers.holdings(ME).1.kept
     }
 

@@ -47,7 +47,7 @@ impl Core {
     /// the shortest packet.
     pub(super) fn challenge(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) {
         let token = match self.to_strangers.len() < WAITING {
-            true => self.tokens.give(now, datagram.source),
+            true => self.tokens.issue(now, datagram.source),
             false => None,
         };
         let Some(token) = token else { return self.statistics.beyond_limits += 1 };
