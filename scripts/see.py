@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the page of docs/see.md: see.py SIMULATOR.wasm INDEX.html. One file, which loads nothing."""
+"""Makes the page of docs/see.md, one file that loads nothing: see.py SIMULATOR.wasm INDEX.html."""
 
 import base64
 import gzip

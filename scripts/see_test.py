@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the page of docs/see.md in headless Chromium: see_test.py INDEX.html TRIMLINE. Results have the bytes of TRIMLINE's."""
+"""Tests the page of docs/see.md in headless Chromium: see_test.py INDEX.html TRIMLINE.
+
+Its results must have the bytes of the command TRIMLINE.
+"""
 
 import json
 import os
@@ -19,10 +22,26 @@ class Browser:
 
     def __init__(self, program: str, profile: str) -> None:
         (reads, self.to), (self.come, writes) = os.pipe(), os.pipe()
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={profile}"]
-        command = ["bash", "-c", f'exec "$@" 3<&{reads} 4>&{writes}', "bash", program, *flags, "about:blank"]
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+        ]
+        command = [
+            "bash",
+            "-c",
+            f'exec "$@" 3<&{reads} 4>&{writes}',
+            "bash",
+            program,
+            *flags,
+            "about:blank",
+        ]
         quiet = subprocess.DEVNULL
-        self.process = subprocess.Popen(command, pass_fds=(reads, writes), stdout=quiet, stderr=quiet)
+        self.process = subprocess.Popen(
+            command, pass_fds=(reads, writes), stdout=quiet, stderr=quiet
+        )
         os.close(reads)
         os.close(writes)
         self.number, self.rest, self.session, self.faults = 0, b"", None, []
@@ -54,7 +73,9 @@ class Browser:
         return json.loads(message)
 
     def evaluate(self, expression: str) -> object:
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
@@ -94,9 +115,13 @@ def test(browser: Browser, page: pathlib.Path, trimline: str, folder: pathlib.Pa
     while len(settings) < SETTINGS:
         settings.append(
             {
-                "senders": draws.randint(2, 64), "size": draws.randint(1, 200), "queue": draws.randint(4, 100),
-                "window": draws.randint(1, 100), "rate": draws.choice([10, 25, 40, 100, 400]),
-                "mark": draws.randint(1, 100), "headers": draws.randint(1, 200),
+                "senders": draws.randint(2, 64),
+                "size": draws.randint(1, 200),
+                "queue": draws.randint(4, 100),
+                "window": draws.randint(1, 100),
+                "rate": draws.choice([10, 25, 40, 100, 400]),
+                "mark": draws.randint(1, 100),
+                "headers": draws.randint(1, 200),
             }
         )
     same = 0
@@ -104,15 +129,22 @@ def test(browser: Browser, page: pathlib.Path, trimline: str, folder: pathlib.Pa
         address = "&".join(f"{name}={value}" for name, value in (chosen | {"time": 0}).items())
         browser.call("Page.navigate", url=f"{page.as_uri()}?{place}#{address}")
         browser.wait("document.body?.dataset.state === 'done'")
-        kept = dict(pair.split("=") for pair in browser.evaluate("location.hash").lstrip("#").split("&"))
+        kept = dict(
+            pair.split("=") for pair in browser.evaluate("location.hash").lstrip("#").split("&")
+        )
         assert all(kept[name] == str(value) for name, value in chosen.items()), (chosen, kept)
         text, runs = browser.evaluate(
-            "[byId('text').value, columns.map((each) => [each.name, each.csv, each.summary, each.ports, each.pauses])]"
+            "[byId('text').value, columns.map((each) => "
+            "[each.name, each.csv, each.summary, each.ports, each.pauses])]"
         )
         expected = native(trimline, text, folder)
-        assert [run[0] for run in runs] == [f"{name}/seed-1" for name in ("drop", "mark", "trim", "pause", "return")]
+        assert [run[0] for run in runs] == [
+            f"{name}/seed-1" for name in ("drop", "mark", "trim", "pause", "return")
+        ]
         for name, *files in runs:
-            for (file, bytes_expected), bytes_here in zip(expected[name].items(), files, strict=True):
+            for (file, bytes_expected), bytes_here in zip(
+                expected[name].items(), files, strict=True
+            ):
                 assert bytes_here == bytes_expected, f"{chosen}: {name}: {file} differs"
                 same += 1
 
@@ -132,12 +164,13 @@ def test(browser: Browser, page: pathlib.Path, trimline: str, folder: pathlib.Pa
     order = ["drop", "mark", "trim", "pause", "return"]
     assert copied[1:] == [expected[f"{name}/seed-1"]["flows.csv"] for name in order]
     stopped = browser.evaluate(
-        "Object.values(columns[3].view.pauses).flatMap((times) => times.map((time, place) => place % 2 ? time : -time))"
+        "Object.values(columns[3].view.pauses)"
+        ".flatMap((times) => times.map((time, place) => place % 2 ? time : -time))"
         ".reduce((sum, time) => sum + time, 0)"
     )
     rows = [row.split(",") for row in expected["pause/seed-1"]["pauses.csv"].splitlines()[1:]]
     counted = sum(int(row[3]) for row in rows if row[0].startswith("host")) / 1e6
-    assert 0 < counted and abs(stopped - counted) < 0.001 * counted, (stopped, counted)
+    assert counted > 0 and abs(stopped - counted) < 0.001 * counted, (stopped, counted)
 
     # A mistake is shown with its place; a text of the user's runs and is in the address.
     browser.evaluate("byId('text').value = 'topology.star.hosts = \"3\"'; byId('run-text').click()")
@@ -150,7 +183,10 @@ def test(browser: Browser, page: pathlib.Path, trimline: str, folder: pathlib.Pa
     address = browser.evaluate("location.hash")
     browser.call("Page.navigate", url=f"{page.as_uri()}?own{address}")
     browser.wait("document.body?.dataset.state === 'done'")
-    assert browser.evaluate("[byId('text').value, columns[0].csv]") == [own, native(trimline, own, folder)["seed-1"]["flows.csv"]]
+    assert browser.evaluate("[byId('text').value, columns[0].csv]") == [
+        own,
+        native(trimline, own, folder)["seed-1"]["flows.csv"],
+    ]
 
     loaded = browser.evaluate("performance.getEntriesByType('resource').map((each) => each.name)")
     assert all(name.startswith(("blob:", "data:")) for name in loaded), loaded
