@@ -7,7 +7,7 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -18,7 +18,9 @@ help:
 	@echo "make site                the documentation site, in out/site"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
-	@echo "make wheel-test          pip install . into an empty place, and there the script of the README and docs/start.md"
+	@echo "make wheel-test          the wheel in an empty root without Rust, and there the script of the README; docs/start.md"
+	@echo "make dist                wheels and static binaries of all systems, their checksums: an hour on two cores"
+	@echo "make packages            licences, packages for crates.io, macOS (compiled, not linked), workflow files"
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
@@ -150,11 +152,37 @@ python-lint: module-tested venv
 	.venv/bin/mypy python/trimline
 	PYTHONPATH=python .venv/bin/stubtest trimline._core --ignore-missing-stub
 
-wheel-test: prerequisites
-	rm -rf out/wheel && python3 -m venv out/wheel
-	MATURIN_PEP517_ARGS="--profile dev" out/wheel/bin/pip install --quiet --disable-pip-version-check .
-	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
-	scripts/run_document.py --program out/wheel/bin --installed docs/start.md
+out/dist/venv/installed: scripts/dist-requirements.txt
+	test -x out/dist/venv/bin/python || python3 -m venv out/dist/venv
+	out/dist/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# The wheel of x86-64 with all checks. Only its last crate is linked again, for the C library of manylinux_2_28.
+wheel-test: prerequisites out/dist/venv/installed
+	rm -rf out/wheel
+	PATH="$$PWD/out/dist/venv/bin:$$PATH" maturin build --quiet --profile dev --out out/wheel \
+		--compatibility manylinux_2_28 --auditwheel check -- -C linker=scripts/manylinux_cc
+	out/dist/venv/bin/auditwheel show out/wheel/trimline-*.whl | grep 'following platform tag: "manylinux_2_28_x86_64"'
+	out/dist/venv/bin/pip download --quiet --disable-pip-version-check --dest out/wheel \
+		--constraint python/requirements.txt out/wheel/trimline-*.whl pip
+	scripts/empty_root.sh out/wheel
+	rm -rf out/wheel-venv && python3 -m venv out/wheel-venv
+	out/wheel-venv/bin/pip install --quiet --disable-pip-version-check --no-index --find-links out/wheel trimline
+	scripts/run_document.py --program out/wheel-venv/bin --installed docs/start.md
+
+dist: prerequisites
+	scripts/dist.sh
+
+# Git must be clean: packages are of a commit.
+packages: prerequisites
+	@cargo deny --version >/dev/null 2>&1 || { echo "missing: cargo-deny; bring it with: cargo install --locked cargo-deny" >&2; exit 1; }
+	@command -v actionlint >/dev/null || { echo "missing: actionlint; bring it with: \
+	go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12" >&2; exit 1; }
+	cargo deny check licenses bans sources
+	cargo publish --workspace --dry-run --locked
+	rustup --quiet target add aarch64-apple-darwin
+	cargo check --locked --package trimline-py --package trimline-cli --target aarch64-apple-darwin
+	actionlint
 
 # The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
 p4: prerequisites

@@ -28,7 +28,7 @@ for k in $(seq "$networks"); do jobs+=("random_networks $k"); done
 jobs+=("env TRIMLINE_TROUBLE=1 cargo test --quiet --locked --package trimline-sim --test runs -- every_profile")
 jobs+=("env TRIMLINE_FORGERIES=0..1000000 cargo test --quiet --locked --package trimline-stack --test hostile -- after_any_forgery")
 jobs+=("make hashes" "make checked" "make fuzz" "make miri" "make data-races" "make soak" "make rtl-all" "make rtl-mutations"
-    "make rtl-icarus-all" "make rtl-resources" "make rtl-formal-mutations" "make large-result")
+    "make rtl-icarus-all" "make rtl-resources" "make rtl-formal-mutations" "make large-result" "make packages")
 
 part=${1:-1/1}
 if ! [[ $part =~ ^([1-9][0-9]*)/([1-9][0-9]*)$ ]] || [ "${BASH_REMATCH[1]}" -gt "${BASH_REMATCH[2]}" ]; then

@@ -10,11 +10,23 @@ use std::process::Command;
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by Cargo"));
     let root = manifest.join("../..");
-    println!("cargo::rustc-env=TRIMLINE_COMMIT={}", commit(&root));
-    println!("cargo::rustc-env=TRIMLINE_SOURCE={}", fingerprint(&root));
+    // A package of a registry has no repository and no other crates: all were published together, from one commit.
+    let published = published_from(&manifest);
+    let commit = published.clone().unwrap_or_else(|| commit(&root));
+    println!("cargo::rustc-env=TRIMLINE_COMMIT={commit}");
+    let source = published.unwrap_or_else(|| fingerprint(&root));
+    println!("cargo::rustc-env=TRIMLINE_SOURCE={source}");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by Cargo"));
-    let source = experiments(&root.join("experiments"));
+    // A link, which `cargo package` follows.
+    let source = experiments(&manifest.join("experiments"));
     fs::write(out.join("experiments.rs"), source).expect("the output directory is writable");
+}
+
+/// The commit that Cargo writes into a package.
+fn published_from(manifest: &Path) -> Option<String> {
+    let text = fs::read_to_string(manifest.join(".cargo_vcs_info.json")).ok()?;
+    let (_, after) = text.split_once("\"sha1\": \"")?;
+    Some(after.split_once('"')?.0.to_owned())
 }
 
 /// The commit of the repository, `-dirty` when files differ from it, `unknown` outside of one.
@@ -66,6 +78,10 @@ fn fingerprint(root: &Path) -> String {
 /// Source files below a folder, in the order of their names; tests decide nothing.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for path in entries(folder) {
+        // What a link leads to is no source.
+        if !path.starts_with(folder) {
+            continue;
+        }
         if path.is_dir() && path.file_name().is_some_and(|name| name != "tests") {
             collect(&path, files);
         } else if path.is_file() {
@@ -75,8 +91,15 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// What an experiment may have and still be built in. One that names further files needs its folder.
-const ALONE: [&str; 6] =
-    ["README.md", "expected.toml", "cached.jsonl", "figure.py", "scenario.toml", "testbed.toml"];
+const ALONE: [&str; 7] = [
+    "README.md",
+    "expected.toml",
+    "cached.jsonl",
+    "figure.py",
+    "scenario.toml",
+    "simulated.toml",
+    "testbed.toml",
+];
 
 /// Rust source with the text of every experiment that names no files of its own, and of every reference file.
 fn experiments(root: &Path) -> String {

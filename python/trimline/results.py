@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars
 
 from trimline.files import MalformedResult, read_json
 from trimline.swept import Value, order, shown, type_of, typed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: flows.csv: a row of a flow takes about 130 bytes. Numbers that one adds up have 64 bits, because
 #: a sum of narrower ones is as narrow. Signed, so that a difference below zero is below zero.
@@ -114,6 +119,9 @@ PORT_SERIES: dict[str, Any] = {
 
 #: timeline.csv: the times.
 TIMELINE: dict[str, Any] = {"time_ps": polars.Int64, "until_ps": polars.Int64}
+
+#: A notebook shows no picture of more flows or more groups of runs.
+DRAWN_FLOWS, DRAWN_GROUPS = 300_000, 8
 
 #: Rows of the table of runs in a terminal or a notebook, and its columns.
 SHOWN = 20
@@ -300,7 +308,17 @@ class Results(Sequence[Result]):
 
         rows = "".join(line("td", row(run)) for run in self.runs[:SHOWN])
         table = f"<table>{line('th', COLUMNS)}{rows}</table>"
-        return f"<p>{escape(self.heading)}</p>{table}<p>{self.rest}</p>"
+        return f"<p>{escape(self.heading)}</p>{table}<p>{self.rest}</p>{self._picture()}"
+
+    def _picture(self) -> str:
+        """The figure as HTML; empty where it would take seconds, or have more lines than it can."""
+        flows = sum(run.summary["flows"]["total"] for run in self.runs)
+        if not flows or flows > DRAWN_FLOWS or not 1 <= len(self.groups()) <= DRAWN_GROUPS:
+            return ""
+        made = io.BytesIO()
+        self.plot().savefig(made, format="png")
+        image = base64.b64encode(made.getvalue()).decode()
+        return f'<img alt="completion times" src="data:image/png;base64,{image}">'
 
     @property
     def heading(self) -> str:
@@ -397,6 +415,35 @@ class Results(Sequence[Result]):
             if include_stopped or not run.interrupted:
                 groups.setdefault(run.group, []).append(run)
         return groups
+
+    def slowdown(
+        self, by: str | None = "size", *, include_stopped: bool = False
+    ) -> polars.DataFrame:
+        """Slowdowns of the flows that were delivered: a row a group and class of flow sizes.
+
+        Columns: series and swept keys, `size` (the class; absent with `by=None`), `flows` of all
+        seeds, `seeds`, and `p50` and `p99` with half of their 95 % intervals (`p50 ±`, `p99 ±`;
+        null of one seed). A quantile is by nearest rank in each seed; means are over seeds.
+        """
+        from trimline.distributions import slowdown  # noqa: PLC0415
+
+        return slowdown(self, by, include_stopped=include_stopped)
+
+    def cdf(self, column: str = "slowdown", *, include_stopped: bool = False) -> polars.DataFrame:
+        """The distribution of a column of `flows` in each group, all seeds together.
+
+        Columns: series and swept keys, the column in ascending order, and `share`: the share of
+        the group's flows with at most this value.
+        """
+        from trimline.distributions import cdf  # noqa: PLC0415
+
+        return cdf(self, column, include_stopped=include_stopped)
+
+    def plot(self) -> Figure:
+        """Completion times and slowdowns of flows with a size, goodput of the others."""
+        from trimline.plot import comparison  # noqa: PLC0415
+
+        return comparison.figure(self)
 
 
 def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> polars.LazyFrame:

@@ -7,6 +7,7 @@
 //! # Begin with
 //! - [`command`]: a whole command line, from words to an exit status.
 //! - [`command_with`]: the same in a program that adds a transport.
+//! - `switch`: the program `trimline-switch`, on Linux.
 //!
 //! # In and out
 //! Words go in. A command reads its options, calls a library and prints: tables go to standard output; warnings, progress
@@ -30,9 +31,8 @@
 //! ```
 //!
 //! # Read on
-//! - For `trimline-switch`: [`switch_ports`], [`terminal`], [`log`], [`openmetrics`] and [`writer`].
-//! - `README.md` lists the commands, `docs/first-hour.md` shows them at work, `docs/errors.md` shows their answers to
-//!   mistakes.
+//! `README.md` lists the commands, `docs/first-hour.md` shows them at work, `docs/errors.md` shows their answers to
+//! mistakes.
 //!
 //! # Features
 //! `checked`: a run checks every index of its packet path, at half the speed.
@@ -40,39 +40,57 @@
 
 mod bench;
 mod compare;
+mod completions;
 mod explain;
 mod failure;
 mod formats;
+// Some of it is for commands of Linux alone, as some of `terminal`.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code))]
 mod interrupt;
 mod list;
-pub mod log;
+#[cfg(target_os = "linux")]
+mod log;
+#[cfg(target_os = "linux")]
 mod net;
 mod new_transport;
-pub mod openmetrics;
+#[cfg(target_os = "linux")]
+mod openmetrics;
 mod python_package;
+#[cfg(target_os = "linux")]
 mod quantity;
 mod reference;
 mod report;
 mod reproduce;
+#[cfg(target_os = "linux")]
 mod rows;
 mod run;
 mod run_table;
 mod settings;
+#[cfg(target_os = "linux")]
 mod stats;
-pub mod switch_ports;
-pub mod terminal;
+#[cfg(target_os = "linux")]
+mod switch;
+#[cfg(target_os = "linux")]
+mod switch_ports;
+#[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+mod terminal;
+#[cfg(target_os = "linux")]
 mod testbed;
 mod trace;
 mod transports;
 mod verdict_table;
-pub mod writer;
+#[cfg(target_os = "linux")]
+mod writer;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use trimline_experiments::Failure;
 use trimline_sim::transports::{AnyTransport, Transports};
+
+#[cfg(target_os = "linux")]
+pub use switch::switch;
 
 #[derive(Parser, Debug)]
 #[command(
@@ -102,21 +120,9 @@ enum Verb {
     Report(report::Options),
     /// Measure packet-hops per second on the standard workloads.
     Bench(bench::Options),
-    /// Measure a figure on real hosts and switches, in temporary network namespaces.
-    Testbed(testbed::Options),
-    /// Measure round-trip times over NDP to a host that runs `trimline rpc serve`.
-    Ping(net::ping::Ping),
-    /// Answer requests over NDP, or generate them as load.
-    #[command(subcommand)]
-    Rpc(net::rpc::Rpc),
-    /// Transfer one host's standard input to another host's standard output over NDP.
-    #[command(subcommand)]
-    Cat(net::cat::Cat),
-    /// Create keys that hosts share (`--key`).
-    #[command(subcommand)]
-    Key(net::key::Key),
-    /// Print the latest counters that a command with --stats wrote: frames, and packets per path.
-    Stats(stats::Options),
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    Real(net::Verb),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Print the reference of scenario keys, switch profiles, link names and columns of result files.
@@ -130,7 +136,14 @@ enum Verb {
     Formats,
     /// Describe a scenario, and estimate the time and memory of its runs.
     Explain(explain::Options),
+    /// Write completions for bash, zsh and fish, and man pages.
+    #[command(hide = true)]
+    Completions(completions::Options),
 }
+
+/// Commands with real packets, whose system calls are Linux's.
+#[cfg(not(target_os = "linux"))]
+const NEED_LINUX: [&str; 6] = ["testbed", "ping", "rpc", "cat", "key", "stats"];
 
 #[derive(Subcommand, Debug)]
 enum New {
@@ -163,6 +176,14 @@ pub fn command_with(
 }
 
 fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
+    #[cfg(not(target_os = "linux"))]
+    let described: Vec<OsString> = described.into_iter().collect();
+    #[cfg(not(target_os = "linux"))]
+    if let Some(verb) =
+        NEED_LINUX.iter().find(|verb| described.get(1).is_some_and(|word| word == *verb))
+    {
+        return failure::report(&Failure::message(format!("`trimline {verb}` needs Linux")));
+    }
     let outcome = match Command::parse_from(described).verb {
         Verb::Run(options) => run::run(options, transports),
         Verb::Reproduce(options) => reproduce::reproduce(options, transports),
@@ -171,20 +192,26 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
         Verb::Trace(options) => trace::trace(options, transports),
         Verb::Report(options) => report::report(options),
         Verb::Bench(options) => bench::bench(&options),
-        Verb::Testbed(options) => testbed::testbed(&options),
-        Verb::Ping(options) => net::ping::ping(&options),
-        Verb::Rpc(what) => net::rpc::rpc(&what),
-        Verb::Cat(what) => net::cat::cat(&what),
-        Verb::Key(what) => net::key::key(&what),
-        Verb::Stats(options) => stats::stats(&options),
+        #[cfg(target_os = "linux")]
+        Verb::Real(verb) => net::perform(verb),
         Verb::Schema => printed(&trimline_sim::scenario::schema(transports)),
         Verb::Reference => printed(&reference::reference(transports)),
         Verb::Transports(options) => transports::list(&options, transports),
         Verb::New(New::Transport(options)) => new_transport::new(options, transports),
         Verb::Formats => printed(&formats::formats()),
         Verb::Explain(options) => explain::explain(&options, transports),
+        Verb::Completions(options) => completions::completions(&options, commands()),
     };
     outcome.unwrap_or_else(|failure| failure::report(&failure))
+}
+
+/// The commands of this crate's programs.
+fn commands() -> Vec<clap::Command> {
+    vec![
+        Command::command(),
+        #[cfg(target_os = "linux")]
+        switch::Options::command(),
+    ]
 }
 
 fn printed(text: &str) -> Result<ExitCode, Failure> {
@@ -193,8 +220,6 @@ fn printed(text: &str) -> Result<ExitCode, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     /// Every help text fits a terminal of 80 columns.
     #[test]
     fn help_fits_a_terminal() {
@@ -206,8 +231,9 @@ mod tests {
             }
             command.get_subcommands_mut().for_each(check);
         }
-        let mut command = super::Command::command();
-        command.build();
-        check(&mut command);
+        for mut command in super::commands() {
+            command.build();
+            check(&mut command);
+        }
     }
 }

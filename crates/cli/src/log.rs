@@ -8,7 +8,7 @@ use crate::terminal;
 
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// One sentence per line.
     #[default]
     Text,
@@ -18,7 +18,7 @@ pub enum Format {
 
 /// The log of a command.
 #[derive(Clone, Copy, Debug)]
-pub struct Log {
+pub(crate) struct Log {
     program: &'static str,
     format: Format,
 }
@@ -31,17 +31,17 @@ impl Default for Log {
 
 impl Log {
     /// The log of a program.
-    pub fn new(program: &'static str, format: Format) -> Log {
+    pub(crate) fn new(program: &'static str, format: Format) -> Log {
         Log { program, format }
     }
 
     /// True if programs read the log.
-    pub fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
     /// Writes an event's line; `about` names its subject.
-    pub fn event(&self, event: &str, about: &[(&str, Value)], message: &str) {
+    pub(crate) fn event(&self, event: &str, about: &[(&str, Value)], message: &str) {
         terminal::say(&self.line(SystemTime::now(), event, about, message));
     }
 

@@ -29,6 +29,12 @@ const KEPT: [&str; 44] = [
     "std", "struct", "super", "test", "trait", "trimline", "true", "type", "use", "while",
 ];
 
+/// The checkout of this program; what is distributed names none of the machine that built it.
+const BUILT_FROM: &str = match option_env!("TRIMLINE_CHECKOUT") {
+    Some(checkout) => checkout,
+    None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
+};
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Name of the crate and its transport: lower-case letters, digits and `_`.
@@ -89,8 +95,7 @@ fn check_name(name: &str, transports: &Transports) -> Result<(), Failure> {
 
 /// The checkout that the crate depends on, as an absolute path.
 fn checkout(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = given.unwrap_or(built_from);
+    let root = given.unwrap_or_else(|| BUILT_FROM.into());
     let whole = fs::canonicalize(&root).ok();
     let is_checkout = |root: &PathBuf| root.join("crates/sim/Cargo.toml").is_file();
     whole.filter(is_checkout).ok_or_else(|| {

@@ -16,7 +16,7 @@ const LONGEST_REQUEST: usize = 8192;
 
 /// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A count that never falls while the process lives. Its samples end in `_total`.
     Counter,
     /// A value that rises and falls.
@@ -24,18 +24,18 @@ pub enum Kind {
 }
 
 /// Labels of a sample, with values.
-pub type Labels = Vec<(&'static str, String)>;
+pub(crate) type Labels = Vec<(&'static str, String)>;
 
 /// An exposition under construction.
 #[derive(Debug, Default)]
-pub struct Exposition(String);
+pub(crate) struct Exposition(String);
 
 impl Exposition {
     /// Adds a metric with its samples. The name ends with the unit, if any.
     ///
     /// # Panics
     /// Panics if the name does not end with the unit.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         (name, unit, help): (&str, &str, &str),
         kind: Kind,
@@ -61,7 +61,7 @@ impl Exposition {
     }
 
     /// Returns the whole text.
-    pub fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         self.0 += "# TYPE trimline_build info\n# HELP trimline_build The program.\n";
         self.0 += &format!("trimline_build_info{{version=\"{version}\"}} 1\n# EOF\n");
@@ -75,7 +75,7 @@ fn escaped(text: &str) -> String {
 
 /// A socket that serves the newest exposition. Dropping it removes the socket.
 #[derive(Debug)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     path: PathBuf,
     newest: Arc<Mutex<Arc<str>>>,
 }
@@ -86,7 +86,7 @@ impl Endpoint {
     /// # Errors
     /// Returns an error with the target if its form is wrong, another process answers, the file is not a socket, or
     /// permission is missing.
-    pub fn open(target: &str) -> io::Result<Endpoint> {
+    pub(crate) fn open(target: &str) -> io::Result<Endpoint> {
         let Some(path) = target.strip_prefix("unix:").filter(|path| !path.is_empty()) else {
             let text =
                 format!("--metrics {target:?}: expected unix:PATH, the path of a new socket");
@@ -125,7 +125,7 @@ impl Endpoint {
     }
 
     /// Publishes an exposition to readers.
-    pub fn publish(&self, exposition: Exposition) {
+    pub(crate) fn publish(&self, exposition: Exposition) {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = exposition.finish().into();
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn aligned(entries: &[Value]) -> String {
 ///
 /// # Errors
 /// Returns an error with the path if it is anything else.
-pub fn check_target(path: &Path) -> io::Result<()> {
+pub(crate) fn check_target(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(about) if !about.is_file() => {
             let described = format!("{}: expected a regular file or a new path", path.display());
@@ -53,7 +53,7 @@ pub fn check_target(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Returns an error with the file's name if it cannot be written.
-pub fn write_file(path: &Path, json: &Value) -> io::Result<()> {
+pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
     check_target(path)?;
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));

@@ -29,12 +29,12 @@ fn port_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
 }
 
 /// The ports of all switches, as text.
-pub fn table(config: &Config, fabric: &Fabric) -> String {
+pub(crate) fn table(config: &Config, fabric: &Fabric) -> String {
     rows::aligned(&port_rows(config, fabric))
 }
 
 /// Losses beside the ports, as text: one line, or empty.
-pub fn losses(losses: &Losses) -> String {
+pub(crate) fn losses(losses: &Losses) -> String {
     let lost = losses.named().into_iter().filter(|&(_, count)| count > 0);
     let lost: Vec<String> = lost.map(|(name, count)| format!("{name} {count}")).collect();
     if lost.is_empty() {
@@ -44,7 +44,7 @@ pub fn losses(losses: &Losses) -> String {
 }
 
 /// Ports and losses in the form that `trimline stats` reads.
-pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
+pub(crate) fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
     let lost = losses.named().map(|(name, count)| (name.to_owned(), json!(count)));
     let mut state = Map::from_iter(lost);
     state.insert(KEY.to_owned(), json!(port_rows(config, fabric)));
@@ -60,7 +60,7 @@ fn metric_of(counter: &str) -> (String, &'static str) {
 }
 
 /// Ports, queues and losses, for OpenMetrics.
-pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Exposition {
+pub(crate) fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Exposition {
     let (fabric, mut text) = (runner.fabric(), Exposition::default());
     let ports: Vec<_> = fabric.counters().collect();
     let label = |number: usize| -> Labels {
@@ -122,7 +122,7 @@ pub fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Expositio
     text
 }
 
-pub use rows::{check_target, write_file};
+pub(crate) use rows::{check_target, write_file};
 
 #[cfg(test)]
 mod tests {

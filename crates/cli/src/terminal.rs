@@ -8,12 +8,12 @@ use trimline_experiments::Failure;
 ///
 /// # Errors
 /// Returns an error if standard output fails, such as a file on a full disk.
-pub fn write(text: &str) -> io::Result<()> {
+pub(crate) fn write(text: &str) -> io::Result<()> {
     write_to(&mut io::stdout().lock(), text).map(drop)
 }
 
 /// Prints a line to stderr. Errors are ignored, so that long-running commands go on.
-pub fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     say_to(&mut io::stderr().lock(), text);
 }
 

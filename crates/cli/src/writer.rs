@@ -13,7 +13,7 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Background writer. While a write is in progress only the newest pending value is kept. A failed write is reported
 /// once; later writes are still tried.
 #[derive(Debug)]
-pub struct Writer<T> {
+pub(crate) struct Writer<T> {
     place: String,
     shared: Arc<Shared<T>>,
 }
@@ -35,7 +35,7 @@ struct Told<T> {
 
 impl<T: Send + 'static> Writer<T> {
     /// Starts a thread that passes values to `write`; `place` names the target in messages.
-    pub fn start(
+    pub(crate) fn start(
         place: impl Into<String>,
         write: impl FnMut(T) -> io::Result<()> + Send + 'static,
     ) -> Writer<T> {
@@ -66,7 +66,7 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     /// Replaces the pending value. Never waits.
-    pub fn set_pending(&self, newest: T) {
+    pub(crate) fn set_pending(&self, newest: T) {
         self.shared.told().newest = Some(newest);
         self.shared.changed.notify_all();
     }
@@ -75,7 +75,7 @@ impl<T: Send + 'static> Writer<T> {
     ///
     /// # Errors
     /// Returns an error if the last write failed, or was not done in time.
-    pub fn finish(self, last: T) -> io::Result<()> {
+    pub(crate) fn finish(self, last: T) -> io::Result<()> {
         self.finish_within(last, STALL_TIMEOUT)
     }
 

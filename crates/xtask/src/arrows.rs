@@ -76,8 +76,12 @@ fn check(folder: &str, name: &str, manifest: &str) -> Result<Vec<String>, String
         ("dev-dependencies", allowed.in_tests),
     ];
     for (section, besides) in sections {
-        let named = parsed.get(section).and_then(toml::Value::as_table);
-        for crate_name in named.into_iter().flat_map(toml::Table::keys) {
+        // Those of every system, then those of some: `[target.'cfg(..)'.dependencies]`.
+        let targets = parsed.get("target").and_then(toml::Value::as_table);
+        let tables = targets.into_iter().flatten().filter_map(|(_, target)| target.as_table());
+        let named = [&parsed].into_iter().chain(tables);
+        let named = named.filter_map(|table| table.get(section)?.as_table());
+        for crate_name in named.flat_map(toml::Table::keys) {
             let Some(other) = crate_name.strip_prefix("trimline-") else { continue };
             if !allowed.to.contains(&other) && !besides.contains(&other) {
                 let known = [allowed.to, besides].concat();
@@ -101,6 +105,8 @@ mod tests {
     fn a_dependency_against_the_order_is_refused() {
         let manifest = "[dependencies]\ntrimline-packet.workspace = true\nserde = \"1\"\n";
         assert_eq!(check("switch", manifest), Ok(Vec::new()));
+        let of_linux = manifest.replace("[", "[target.'cfg(unix)'.").replace("packet", "sim");
+        assert_eq!(check("switch", &of_linux).unwrap().len(), 1);
         let sideways = format!("{manifest}trimline-transport = {{ path = \"../transport\" }}\n");
         let found = check("switch", &sideways).unwrap();
         assert_eq!(

@@ -47,9 +47,15 @@ Looks = Mapping[str, Mapping[str, Any]]
 def write(results: Results, folder: Path) -> list[Path]:
     """Draws a comparison; gives the files written."""
     with pyplot.rc_context(style.SETTINGS):
-        figure = draw(results)
-        finish(figure)
-        return style.write(figure, folder, "compare")
+        return style.write(figure(results), folder, "compare")
+
+
+def figure(results: Results) -> Figure:
+    """Draws a comparison, with its legend."""
+    with pyplot.rc_context(style.SETTINGS):
+        drawn = draw(results)
+        finish(drawn)
+        return drawn
 
 
 def draw(results: Results) -> Figure:

@@ -22,8 +22,8 @@ from trimline.plot.finish import finish
 #: What figure.py draws.
 Drawn = Figure | Mapping[str, Figure]
 
-#: Experiments as the command finds them, then beside the package in a clone.
-LIBRARIES = ("experiments", Path(__file__).parents[3] / "experiments")
+#: Experiments as the command finds them, then those of the package; in a clone these are a link.
+LIBRARIES = ("experiments", Path(__file__).parents[1] / "assets/experiments")
 
 #: What a figure says of the runs that it is drawn from; nothing where they are all.
 TIERS = {"quick": "quick tier", "part": "some of the series"}

@@ -140,7 +140,7 @@ impl Outbox {
         // SAFETY: messages and all that they name live through the call.
         let sent = unsafe {
             let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
-            libc::sendmmsg(socket.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT)
+            libc::sendmmsg(socket.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT as _)
         };
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
@@ -269,7 +269,7 @@ impl Inbox {
                 socket.as_raw_fd(),
                 messages.as_mut_ptr(),
                 BUFFERS as libc::c_uint,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
         });

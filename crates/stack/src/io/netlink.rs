@@ -34,7 +34,7 @@ const STALE: u16 = 0x04;
 const KNOWN: u16 = 0x02 | STALE | 0x08 | 0x10 | 0x80;
 /// Bytes of a message's header.
 const HEADER: usize = 16;
-const STALL_TIMEOUT_SECONDS: libc::time_t = 1;
+const STALL_TIMEOUT_SECONDS: u8 = 1;
 
 fn family(address: IpAddr) -> u8 {
     match address {
@@ -151,7 +151,7 @@ impl Netlink {
             let fd = checked(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?;
             OwnedFd::from_raw_fd(fd)
         };
-        let stall_timeout = libc::timeval { tv_sec: STALL_TIMEOUT_SECONDS, tv_usec: 0 };
+        let stall_timeout = libc::timeval { tv_sec: STALL_TIMEOUT_SECONDS.into(), tv_usec: 0 };
         super::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &stall_timeout)?;
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
     }

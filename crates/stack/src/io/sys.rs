@@ -67,7 +67,7 @@ pub(crate) fn clear_eventfd(waker: &OwnedFd) {
 
 fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (ns / 1_000_000_000) as _,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     }
 }
@@ -264,7 +264,7 @@ impl Batch {
                     let sent = libc::sendmsg(fd.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT);
                     (sent as libc::c_int).min(1)
                 }
-                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT),
+                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT as _),
             }
         };
         refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)

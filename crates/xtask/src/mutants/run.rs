@@ -15,7 +15,7 @@ const TREE: &str = "target/mutations/tree";
 const BUILD: &str = "target/mutations/build";
 
 /// Folders that are not copied: no crate reads them.
-const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__", "fuzz"];
+const SKIPPED: [&str; 7] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__"];
 
 #[derive(Debug, Default)]
 pub(crate) struct Selection {

@@ -1,0 +1,261 @@
+//! The software switch: `trimline-switch CONFIG.toml`.
+//!
+//! All switches of the file run in this process; hosts are on its interfaces. It prints counters at the end, or every
+//! second with `--counters`. SIGHUP reloads the file; SIGTERM and Ctrl-C drain the switches and exit.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use trimline_packet::TimeDelta;
+use trimline_stack::clock::Clock;
+use trimline_stack::host::Idle;
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::switch::{Config, Fabric, PortNews, Runner};
+
+use crate::log::{self, Log};
+use crate::openmetrics::Endpoint;
+use crate::writer::Writer;
+use crate::{switch_ports, terminal};
+
+#[derive(Parser, Debug)]
+#[command(
+    name = "trimline-switch",
+    version,
+    term_width = 80,
+    about = "Runs switches that trim packets, between network interfaces."
+)]
+pub(crate) struct Options {
+    /// Configuration file (TOML) of switches, links and hosts.
+    config: PathBuf,
+    /// Check and describe the configuration, and exit without opening an interface.
+    #[arg(long)]
+    check: bool,
+    /// Print counters every second. Default: only at the end.
+    #[arg(long)]
+    counters: bool,
+    /// Write counters into FILE every second, for `trimline stats`.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+    /// Serve counters as OpenMetrics text over HTTP, on a Unix socket that the command creates at PATH.
+    #[arg(long, value_name = "unix:PATH")]
+    metrics: Option<String>,
+    /// Format of events on standard error.
+    #[arg(long, value_enum, default_value_t)]
+    log: log::Format,
+    /// Maximum time, in seconds, to forward queued frames after SIGTERM or Ctrl-C; a second signal exits at once.
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=600))]
+    drain: u64,
+    /// Poll continuously. Default: block when no frames arrive.
+    #[arg(long)]
+    poll: bool,
+}
+
+impl Options {
+    fn log(&self) -> Log {
+        Log::new("trimline-switch", self.log)
+    }
+}
+
+/// Runs the software switch with this process's arguments. Help and misuse end the process.
+pub fn switch() -> ExitCode {
+    let options = Options::parse();
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            options.log().event("failed", &[], &format!("trimline-switch: {error}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn counters(runner: &Runner<AfPacket>, config: &Config) -> String {
+    let fabric = runner.fabric();
+    let mut text = switch_ports::table(config, fabric);
+    text += &switch_ports::losses(&runner.losses());
+    let reasons = fabric.unnotified().into_iter().flatten().filter(|(_, count)| *count > 0);
+    let reasons: Vec<String> =
+        reasons.map(|(reason, count)| format!("{} {count}", reason.name())).collect();
+    if !reasons.is_empty() {
+        text += &format!("dropped without a notification: {}\n", reasons.join(", "));
+    }
+    text
+}
+
+fn print(text: &str) -> Result<(), String> {
+    terminal::write(text).map_err(|error| error.to_string())
+}
+
+/// Reports an event of a port. The other ports go on.
+fn say(log: &Log, config: &Config, news: &PortNews) {
+    let name = config.host.get(news.port).map_or("", |host| host.interface.as_str());
+    let about = [("interface", json!(name))];
+    log.event(news.event.name(), &about, &format!("{name}: {}", news.event));
+}
+
+fn read(options: &Options) -> Result<Config, String> {
+    let path = options.config.display();
+    let text =
+        std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
+    Config::parse(&text).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Reloads the configuration; on an error, reports it and keeps the old one.
+fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config) {
+    let path = options.config.display().to_string();
+    let changed = read(options).and_then(|new| {
+        let changed = new.check_places().and_then(|()| runner.fabric_mut().change(config, &new));
+        changed.map(|()| new).map_err(|error| format!("{path}: {error}"))
+    });
+    let about = [("config", json!(path))];
+    match changed {
+        Ok(new) => {
+            *config = new;
+            options.log().event("reloaded", &about, &format!("{path}: configuration reloaded"));
+        }
+        Err(error) => {
+            let text = format!("{error}; the old configuration stays in use");
+            options.log().event("reload_refused", &about, &text);
+        }
+    }
+}
+
+struct Signals {
+    over: Arc<AtomicBool>,
+    again: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Signals> {
+        let (over, again) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&over))?;
+            flag::register(signal, Arc::clone(&over))?;
+        }
+        flag::register(SIGHUP, Arc::clone(&again))?;
+        Ok(Signals { over, again })
+    }
+
+    fn are_there(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || self.again.load(Ordering::Relaxed)
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let path = options.config.display();
+    let mut config = read(options)?;
+    let fabric = Fabric::new(&config).map_err(|error| format!("{path}: {error}"))?;
+    config.check_places().map_err(|error| format!("{path}: {error}"))?;
+    if options.check {
+        let (switches, links) = (config.switch.len(), config.link.len());
+        let mut text = format!("{switches} switches, {links} links, {} hosts\n", fabric.hosts());
+        let described = [
+            config.describe_phantom(),
+            config.describe_notifications(),
+            config.describe_pfabric(),
+            config.describe_detour(),
+            config.describe_security(),
+        ];
+        for lines in described {
+            for line in lines.map_err(|error| format!("{path}: {error}"))? {
+                text += &format!("{line}\n");
+            }
+        }
+        return print(&text);
+    }
+    options
+        .stats
+        .as_deref()
+        .map_or(Ok(()), switch_ports::check_target)
+        .map_err(|error| error.to_string())?;
+    let ports: Result<Vec<AfPacket>, String> = config
+        .host
+        .iter()
+        .map(|host| AfPacket::open(&host.interface).map_err(|error| error.to_string()))
+        .collect();
+    let idle = if options.poll { Idle::Poll } else { Idle::Block };
+    let mut runner = Runner::new(fabric, ports?, Clock::real(), idle)?;
+    let mut account = Account::new(options)?;
+    let signals = Signals::catch().map_err(|error| error.to_string())?;
+    let log = options.log();
+    let about = [("config", json!(options.config.display().to_string()))];
+    if log.is_json() {
+        log.event("started", &about, &format!("{path}: {} ports are open", config.host.len()));
+    }
+    while !signals.over.load(Ordering::Relaxed) {
+        if signals.again.swap(false, Ordering::Relaxed) {
+            reload(options, &mut runner, &mut config);
+        }
+        runner
+            .run(|runner, news| {
+                news.iter().for_each(|news| say(&log, &config, news));
+                account.update(runner, &config);
+                signals.are_there()
+            })
+            .map_err(|error| error.to_string())?;
+    }
+    let longest = TimeDelta::from_ms(options.drain * 1000);
+    let left = runner.drain(longest).map_err(|error| error.to_string())?;
+    if left > 0 || log.is_json() {
+        let text = format!("{left} frames were left after {} s of draining", options.drain);
+        log.event("drained", &[("frames_left", json!(left))], &text);
+    }
+    account.finish(&runner, &config).map_err(|error| error.to_string())
+}
+
+/// Reports of the running switch, from threads: a slow reader does not stop the switch.
+struct Account {
+    /// Print counters every second, not only at the end.
+    prints: bool,
+    printer: Writer<String>,
+    file: Option<Writer<Value>>,
+    endpoint: Option<Endpoint>,
+    told: Option<Instant>,
+}
+
+impl Account {
+    fn new(options: &Options) -> Result<Account, String> {
+        let endpoint = options.metrics.as_deref().map(Endpoint::open).transpose();
+        let file = options.stats.clone().map(|path| {
+            let place = path.display().to_string();
+            Writer::start(place, move |state: Value| switch_ports::write_file(&path, &state))
+        });
+        Ok(Account {
+            prints: options.counters,
+            printer: Writer::start("standard output", |text: String| terminal::write(&text)),
+            file,
+            endpoint: endpoint.map_err(|error| error.to_string())?,
+            told: None,
+        })
+    }
+
+    /// Reports the state, at most once a second.
+    fn update(&mut self, runner: &Runner<AfPacket>, config: &Config) {
+        if self.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        if self.prints {
+            self.printer.set_pending(counters(runner, config));
+        }
+        if let Some(file) = &self.file {
+            file.set_pending(switch_ports::state(config, runner.fabric(), &runner.losses()));
+        }
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.publish(switch_ports::exposition(config, runner));
+        }
+    }
+
+    fn finish(self, runner: &Runner<AfPacket>, config: &Config) -> io::Result<()> {
+        let state = switch_ports::state(config, runner.fabric(), &runner.losses());
+        let written = self.file.map_or(Ok(()), |file| file.finish(state));
+        written.and(self.printer.finish(counters(runner, config)))
+    }
+}
