@@ -34,6 +34,7 @@ SHELL = ("make", "trimline", "trimline-switch", "cargo", "cd", "scripts/compare_
 
 #: Blocks that are neither Python, TOML nor commands, by their first line.
 OTHERS = {
+    "scripts/dist.sh x86_64-unknown-linux-musl",
     'let mut host = Host::open("eth0", address, BitRate::from_gbps(10), |_| {})?;',
     "## subject of the change",
     "time, us    host 0 (sender)            switch               host 2 (receiver)",

@@ -221,7 +221,7 @@ fn overload_and_the_meaning_of_seeds_are_warned_of() {
     let output = scratch.trimline(&["run", "w.toml"]);
     succeeded(&output);
     assert!(
-        said(&output).starts_with("warning: workload w: 201 % of the rate"),
+        said(&output).starts_with("warning: workload w offers 201 % of the rate"),
         "{}",
         said(&output)
     );
