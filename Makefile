@@ -7,7 +7,7 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -41,6 +41,7 @@ help:
 	@echo "make miri                the memory that system calls are given, in an interpreter (nightly Rust with Miri)"
 	@echo "make hostile             every test that holds a line of docs/security.md: strangers, damage, keys, switches; minutes"
 	@echo "make soak                hosts and a switch in floods, kills and flaps: ten minutes; SECONDS=30 for less"
+	@echo "make see                 the simulator in one page: out/see/index.html; see-test: its bytes in headless Chromium"
 	@echo "make validation          run every experiment, judge it twice, write its table and docs/validation.md"
 
 prerequisites:
@@ -246,6 +247,20 @@ rtl-resources:
 rtl-fmax: out/rtl/venv/fmax
 	@command -v yosys >/dev/null || { echo "missing: yosys; bring it with: sudo apt-get install --yes yosys" >&2; exit 1; }
 	out/rtl/venv/bin/python rtl/fmax.py $(if $(WIDTH),--width $(WIDTH))
+
+# The simulator in one page (docs/see.md), and a page that compiles sooner, whose results must have the bytes of native runs.
+wasm-target: prerequisites
+	@test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" || \
+		{ echo "missing: Rust for WebAssembly; bring it with: rustup target add wasm32-unknown-unknown" >&2; exit 1; }
+
+see: wasm-target
+	cargo build --locked --package trimline-web --target wasm32-unknown-unknown --profile web
+	python3 scripts/see.py target/wasm32-unknown-unknown/web/trimline_web.wasm out/see/index.html
+
+see-test: wasm-target tested
+	cargo build --quiet --locked --package trimline-web --target wasm32-unknown-unknown --profile web-test
+	python3 scripts/see.py target/wasm32-unknown-unknown/web-test/trimline_web.wasm out/see-test/index.html
+	python3 scripts/see_test.py out/see-test/index.html $(TESTED)
 
 bench: release
 	$(TRIMLINE) bench

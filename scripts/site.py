@@ -241,6 +241,10 @@ def main(program):
     wrong = faults(SITE / version)
     if rustdoc.exists():
         shutil.copytree(rustdoc, SITE / version / "rust")
+    see = ROOT / "out/see/index.html"
+    if see.exists():
+        (SITE / version / "see").mkdir()
+        shutil.copy(see, SITE / version / "see")
     (SITE / "latest").unlink(missing_ok=True)
     (SITE / "latest").symlink_to(version)
     built = sorted(

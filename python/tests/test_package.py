@@ -250,7 +250,7 @@ class Folders(InScratch):
             "size": "9KB",
             "arrivals": {"poisson": {"load": "200%"}},
         }
-        with self.assertWarnsRegex(UserWarning, "workload w: 201 % of the rate"):
+        with self.assertWarnsRegex(UserWarning, "workload w offers 201 % of the rate"):
             trimline.run({**INCAST, "duration": "20us", "workload": [flows]}, self.out)
 
 

@@ -221,12 +221,12 @@ fn overload_and_the_meaning_of_seeds_are_warned_of() {
     let output = scratch.trimline(&["run", "w.toml"]);
     succeeded(&output);
     assert!(
-        said(&output).starts_with("warning: workload w: 201 % of the rate"),
+        said(&output).starts_with("warning: workload w offers 201 % of the rate"),
         "{}",
         said(&output)
     );
     let text = succeeded(&scratch.trimline(&["explain", "w.toml"]));
-    assert!(text.contains("  overload   workload w: 201 % of the rate"), "{text}");
+    assert!(text.contains("  overload   workload w offers 201 % of the rate"), "{text}");
     let misread = scratch.trimline(&["run", "w.toml", "--seeds", "3"]);
     assert_eq!(misread.status.code(), Some(2));
     assert!(said(&misread).contains("3 may be one seed or 3 seeds"), "{}", said(&misread));

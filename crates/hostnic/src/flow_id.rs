@@ -46,7 +46,7 @@ impl FlowId {
         // golden ratio.
         let folded = (self.0 >> 64) as u64 ^ self.0 as u64;
         let mixed = (folded ^ folded >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        (mixed as usize * count as usize) >> 32
+        ((mixed * count as u64) >> 32) as usize
     }
 }
 

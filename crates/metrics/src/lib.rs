@@ -67,6 +67,7 @@ pub mod measure;
 pub mod perfetto;
 pub mod place;
 pub mod record;
+#[cfg(unix)]
 pub mod result_folder;
 pub mod samples;
 pub mod series;
@@ -85,6 +86,7 @@ pub use record::{
     HostCounters, HostLink, HostRecord, LinkCounters, LinkRecord, LoadRecord, PacketLatency,
     PathRecord, PauseCycles, PauseRecord, PortRecord, RunRecord,
 };
+#[cfg(unix)]
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
 pub use series::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};

@@ -52,7 +52,7 @@ fn a_topology_of_htsim_replaces_the_fat_tree() {
     let output = folder.trimline(&["explain", "perm.cm", "--topology", "tiny.topo"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("32 hosts: 4 leaves of 8 hosts, 2 spines"), "{text}");
-    assert!(text.contains("32 flows of a file"), "{text}");
+    assert!(text.contains("32 flows from a file"), "{text}");
     fs::write(folder.join("wrong.topo"), topology.replace("Radix_Up", "Radix_Upp")).unwrap();
     let output = folder.trimline(&["explain", "perm.cm", "--topology", "wrong.topo"]);
     assert_eq!(output.status.code(), Some(2));

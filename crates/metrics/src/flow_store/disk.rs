@@ -35,7 +35,7 @@ pub(super) struct Spill {
 
 impl Spill {
     pub(super) fn new() -> io::Result<Spill> {
-        let file = tempfile::tempfile().map_err(|error| explained(&error))?;
+        let file = unnamed_file().map_err(|error| explained(&error))?;
         Ok(Spill { file: Mutex::new(file) })
     }
 
@@ -73,8 +73,20 @@ impl Spill {
     }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
+fn unnamed_file() -> io::Result<File> {
+    tempfile::tempfile()
+}
+
+/// A browser has no files.
+#[cfg(target_arch = "wasm32")]
+fn unnamed_file() -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 fn explained(error: &io::Error) -> io::Error {
-    let folder = std::env::temp_dir();
+    // `temp_dir` panics where there is none.
+    let folder = if cfg!(target_arch = "wasm32") { "/".into() } else { std::env::temp_dir() };
     io::Error::new(
         error.kind(),
         format!(

@@ -221,6 +221,8 @@ fn the_ideal_completion_matches_the_base_model() {
     };
     assert_eq!(short(15, 29), ideal(29) + 80_000);
     let below = clos.ideal_completion(HostId::new(0), HostId::new(1), 28, wire, wire).as_ps();
+    // 29 full packets on the first of two links, the last one on the second too; 1 us each way.
+    assert_eq!(below, 30 * 7_251_200 + 2_000_000);
     assert_eq!(short(1, 29), below + 80_000);
     // Behind four full ones it has crossed the last link before the first full one arrives there.
     assert_eq!([short(15, 4), short(15, 5)], [ideal(4), ideal(5) + 80_000]);
