@@ -2,6 +2,7 @@
 
 mod action;
 mod error;
+mod marker;
 mod notifying;
 mod unreached;
 
@@ -13,6 +14,7 @@ use crate::drop_list::Disposition;
 use crate::pool::Alpha;
 pub use action::Action;
 pub use error::ModelError;
+pub use marker::{MarkAt, Marker, Signal, Unit};
 pub use unreached::Surroundings;
 
 /// Max number of queues of a port.
@@ -108,115 +110,6 @@ impl Limit {
     pub const fn bytes(bytes: u32) -> Limit {
         Limit { packets: u32::MAX, bytes }
     }
-}
-
-/// The AQM rule for the mark "congestion experienced", for packets with [`Packet::MARK_ECT`].
-///
-/// ```
-/// use trimline_packet::SplitMix;
-/// use trimline_packet::testing::{Arena, packet};
-/// use trimline_packet::{Packet, Packets, Service, Time};
-/// use trimline_switch::{Choices, DropList, Marker, OutputPort, Pool, Port, PortContext};
-///
-/// let choices = Choices::ecn(200, 2);
-/// assert!(matches!(choices.queues[0].marker, Marker::Threshold { above: 2, .. }));
-/// let model = choices.build().unwrap();
-///
-/// let (mut port, mut packets) = (Port::<1>::new(), Arena::default());
-/// let handles = [0, 1, 2, 3].map(|number| {
-///     packets.add(Packet { marks: Packet::MARK_ECT, ..packet(Service::Droppable, 1500, number) })
-/// });
-/// let mut context = PortContext {
-///     now: Time::ZERO,
-///     model: &model,
-///     packets: &mut packets,
-///     pool: &mut Pool::none(),
-///     rng: &mut SplitMix(1),
-///     drop_list: &mut DropList::new(),
-/// };
-/// handles.map(|handle| port.enqueue(handle, &mut context));
-/// let marked = handles.map(|handle| packets.packet(handle).marks & Packet::MARK_CE != 0);
-/// assert_eq!(marked, [false, false, false, true], "the last finds three packets");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marker {
-    /// Never.
-    None,
-    /// Queue length above a threshold (DCTCP).
-    Threshold {
-        /// Unit of the threshold.
-        unit: Unit,
-        /// Mark when the length is greater.
-        above: u32,
-        /// The packet itself is part of the length.
-        count_self: bool,
-        /// The time of measurement.
-        at: MarkAt,
-    },
-    /// With a probability that rises linearly from 0 at `kmin` bytes to `pmax` at `kmax`, and is 1 above (DCQCN).
-    /// Measured at arrival, without the packet.
-    Ramp {
-        /// Queue bytes up to which no packet is marked.
-        kmin: u32,
-        /// Queue bytes above which every packet is marked.
-        kmax: u32,
-        /// Probability at `kmax`, Q0.32.
-        pmax: u32,
-    },
-    /// By sojourn time at the start of transmission (CoDel, RFC 8289, with signals for drops). For
-    /// [`CodelPort`](crate::CodelPort).
-    CoDel {
-        /// Acceptable sojourn time.
-        target: TimeDelta,
-        /// Time above `target` that counts as congestion.
-        interval: TimeDelta,
-        /// The kind of signal.
-        signal: Signal,
-    },
-}
-
-impl Marker {
-    /// True if a port's short paths (a table by class, one pooled queue) mark by it.
-    const fn has_short_path(self) -> bool {
-        match self {
-            Marker::None | Marker::Threshold { .. } | Marker::CoDel { .. } => true,
-            Marker::Ramp { .. } => false,
-        }
-    }
-
-    const fn is_threshold(self) -> bool {
-        match self {
-            Marker::Threshold { .. } => true,
-            Marker::None | Marker::Ramp { .. } | Marker::CoDel { .. } => false,
-        }
-    }
-}
-
-/// The recipient of CoDel's signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// The receiver, by the mark "congestion experienced".
-    Mark,
-    /// The sender of any data packet, by a notification (Source Quench; FastLane 5).
-    Quench,
-}
-
-/// The unit of a queue length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Packets.
-    Packets,
-    /// Bytes.
-    Bytes,
-}
-
-/// The time at which a marker measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkAt {
-    /// On arrival.
-    Enqueue,
-    /// At the start of transmission.
-    Dequeue,
 }
 
 /// The choices for a queue.
