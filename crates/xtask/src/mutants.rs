@@ -22,7 +22,8 @@ const FOLDER: &str = "spec/mutations";
 pub(crate) struct Table {
     package: String,
     folder: String,
-    /// Limit of a test run in seconds; a longer run never ends.
+    /// Limit of a test run in seconds of processor time, so that other programs on the machine find no mutant; ten
+    /// times as many seconds of the clock end a test that waits. A longer run never ends.
     #[serde(default = "limit_seconds")]
     limit_seconds: u64,
     mutation: Vec<Mutant>,

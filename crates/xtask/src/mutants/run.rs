@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -234,7 +234,8 @@ impl Bench<'_> {
                 if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
                     break Some(status);
                 }
-                if start.elapsed() > Duration::from_secs(self.table.limit_seconds) {
+                let limit = Duration::from_secs(self.table.limit_seconds);
+                if processor_time(&child) > limit || start.elapsed() > 10 * limit {
                     child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
                     break None;
                 }
@@ -275,6 +276,15 @@ impl Bench<'_> {
         fs::write(&file, text).map_err(|error| named(&error))?;
         done.map_err(|error| named(&error))
     }
+}
+
+/// Returns the processor time that a process has taken, all its threads included. Linux counts it in 1/100 s.
+fn processor_time(child: &Child) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+    // The name of the program is in parentheses; the state after it is field 3, the two times are 14 and 15.
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok());
+    Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
 /// Returns the tests of a program with these names, with their modules.
