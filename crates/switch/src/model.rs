@@ -533,6 +533,25 @@ impl ServiceModel {
         self.queues[self.queue_of(Service::Trimmed)].overflow.contains(&Action::Return)
     }
 
+    fn trims_tails(queue: &QueueModel) -> bool {
+        queue.overflow.contains(&Action::TrimRandom)
+    }
+
+    /// Number of queues where an arriving packet may trim several tails: a limit in packets takes one.
+    pub(crate) fn queues_trimmed_by_bytes(&self) -> u32 {
+        let by_bytes = |queue: &&QueueModel| {
+            ServiceModel::trims_tails(queue) && queue.limits[0].bytes != u32::MAX
+        };
+        self.queues[..self.queue_count()].iter().filter(by_bytes).count() as u32
+    }
+
+    /// True if headers can return from a port where the headers of trimmed tails take the room that trimming makes.
+    pub(crate) fn headers_fill_the_port(&self) -> bool {
+        self.port.bytes != u32::MAX
+            && self.returns_headers()
+            && self.queues.iter().any(ServiceModel::trims_tails)
+    }
+
     /// Bytes of headers that the header queue holds; `None` if unbounded.
     pub fn header_queue_capacity_bytes(&self) -> Option<u32> {
         let limit = self.queues[self.queue_of(Service::Trimmed)].limits[1];

@@ -37,8 +37,9 @@ pub enum Returning {
         trimmed_bytes: u16,
         /// Upper bound of a header's memory beyond its bytes, in the last cell.
         cell_bytes: u16,
-        /// An arriving packet adds at most one header to the queue.
-        adds_one_header: bool,
+        /// Queues where an arriving packet may trim several tails, since bytes are counted. Without such a queue each
+        /// packet adds at most one header.
+        queues_trimmed_by_bytes: u32,
     },
     /// Notifications, once this queue's content and the arriving bytes exceed this. A dropped notification causes none.
     WhenFull {
@@ -235,7 +236,7 @@ impl PortModel for ServiceModel {
     }
 
     fn returning(&self) -> Returning {
-        if self.trims_towards_senders() {
+        if self.trims_towards_senders() || self.headers_fill_the_port() {
             return Returning::Anywhere;
         }
         if self.notifies() {
@@ -251,9 +252,7 @@ impl PortModel for ServiceModel {
                 bytes,
                 trimmed_bytes: self.trimmed_bytes(),
                 cell_bytes: self.cell_bytes,
-                // If the data limit is in packets, a packet takes the place of one tail.
-                adds_one_header: self.max_in_queue(self.queue_of(Service::Trimmable)).bytes
-                    == u32::MAX,
+                queues_trimmed_by_bytes: self.queues_trimmed_by_bytes(),
             },
         }
     }

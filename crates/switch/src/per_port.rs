@@ -47,13 +47,19 @@ impl<M: PortModel> PortModel for Models<M> {
                     Returning::Anywhere
                 }
                 (
-                    Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header },
+                    Returning::From {
+                        queue,
+                        bytes,
+                        trimmed_bytes,
+                        cell_bytes,
+                        queues_trimmed_by_bytes,
+                    },
                     Returning::From {
                         queue: other,
                         bytes: other_bytes,
                         trimmed_bytes: other_trimmed,
                         cell_bytes: other_cell,
-                        adds_one_header: other_adds,
+                        queues_trimmed_by_bytes: other_queues,
                     },
                 ) => match queue == other {
                     true => Returning::From {
@@ -61,7 +67,7 @@ impl<M: PortModel> PortModel for Models<M> {
                         bytes: bytes.min(other_bytes),
                         trimmed_bytes: trimmed_bytes.max(other_trimmed),
                         cell_bytes: cell_bytes.max(other_cell),
-                        adds_one_header: adds_one_header && other_adds,
+                        queues_trimmed_by_bytes: queues_trimmed_by_bytes.max(other_queues),
                     },
                     false => Returning::Anywhere,
                 },

@@ -104,7 +104,7 @@ impl Mode {
         let links = |switch| core.routes.ports_of(switch).len() as u64;
         let max_links = (0..switches).map(links).max().unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let (queue, bytes, longest, adds_one_header) = match core.returning {
+        let (queue, bytes, longest, queues_trimmed_by_bytes) = match core.returning {
             Returning::Never => return Mode::Never,
             Returning::Anywhere => return Mode::Always,
             // Whole packets often wait in such a queue: it is counted wherever a window may bring enough.
@@ -120,17 +120,24 @@ impl Mode {
                 let together = Vec::new();
                 return Mode::Counted(Counted { queue, capacity, longest, together, near });
             }
-            Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header } => {
+            Returning::From {
+                queue,
+                bytes,
+                trimmed_bytes,
+                cell_bytes,
+                queues_trimmed_by_bytes,
+            } => {
                 let longest = u64::from(trimmed_bytes.max(core.framing.header));
-                (queue, bytes, longest + u64::from(cell_bytes - 1), adds_one_header)
+                (queue, bytes, longest + u64::from(cell_bytes - 1), queues_trimmed_by_bytes)
             }
         };
         let capacity = u64::from(bytes);
-        let headers =
-            core.max_headers_per_link(window, adds_one_header) * max_links + 2 * MAX_PENDING;
+        let headers = core.max_packets_per_link(window) * max_links
+            + core.max_tails_beside(largest_packet) * u64::from(queues_trimmed_by_bytes)
+            + 2 * MAX_PENDING;
         match capacity.checked_sub(headers * longest) {
             Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
-            None if adds_one_header => {
+            None if queues_trimmed_by_bytes == 0 => {
                 let together = Vec::new();
                 Mode::Counted(Counted { queue, capacity, longest, together, near: None })
             }

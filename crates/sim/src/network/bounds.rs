@@ -8,18 +8,20 @@ use super::core::{Core, LinkClass};
 use crate::table::Shared;
 
 impl Core {
-    /// Maximum number of headers that arrivals over one link within `span` can put into a queue.
-    ///
-    /// An arriving packet is a header, becomes one, or takes one tail's place. In a queue counted in bytes it trims
-    /// tails until it fits: at most as many as headers would fit in its place.
-    pub(crate) fn max_headers_per_link(&self, span: TimeDelta, adds_one_header: bool) -> u64 {
+    /// Maximum number of packets that arrive over one link within `span`.
+    pub(crate) fn max_packets_per_link(&self, span: TimeDelta) -> u64 {
         // Delayed packets may arrive together with later ones.
         let span = span + self.links.max_delay();
         let fastest = |class: &LinkClass| {
             span.as_ps().div_ceil(class.transmission(self.framing.min).as_ps()) + 1
         };
-        let each = if adds_one_header { 1 } else { 2 };
-        each * max(&self.classes, &fastest)
+        max(&self.classes, &fastest)
+    }
+
+    /// Maximum number of headers that come into a queue within any span beside one for each arriving packet: tails that
+    /// waited before it in a queue counted in bytes. Packets have at most `largest` bytes.
+    pub(crate) fn max_tails_beside(&self, largest: u16) -> u64 {
+        max_tails_beside(largest, self.framing.min)
     }
 
     /// Maximum number of bytes over one link within `span`, in packets of at most `largest` bytes.
@@ -64,6 +66,12 @@ impl Core {
     }
 }
 
+/// A packet trims tails from the end: before one that waited before the span it trims all that came within the span.
+/// So those tails made room for one packet alone.
+fn max_tails_beside(largest: u16, shortest: u16) -> u64 {
+    u64::from(largest.div_ceil(shortest))
+}
+
 /// Minimum time between a decision to send and the arrival, for packets of at least `shortest` bytes.
 pub(super) fn lookahead(classes: &Shared<LinkClass>, shortest: u16) -> TimeDelta {
     min(classes, &|class| class.transmission(shortest) + class.delay)
@@ -75,4 +83,63 @@ fn max<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
 
 fn min<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
     classes.iter().map(of).min().expect("a network has links")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trimline_packet::testing::{Arena, packet};
+    use trimline_packet::{Service, SplitMix, Time};
+    use trimline_switch::{
+        Choices, DropList, Limit, OutputPort, Pool, Port, PortContext, QueueView,
+    };
+
+    use super::*;
+
+    const SHORTEST: u16 = 64;
+
+    proptest! {
+        #[test]
+        fn packets_trim_no_more_tails_than_their_bound(
+            limit in prop_oneof![(1..9_000u32).prop_map(Limit::bytes), (1..20u32).prop_map(Limit::packets)],
+            cell_bytes in 1..200u16,
+            waiting in prop::collection::vec(SHORTEST..90, 150),
+            arriving in prop::collection::vec((prop_oneof![SHORTEST..90, SHORTEST..9_000], 0..4), 1..20),
+            seed: u64,
+        ) {
+            let mut choices = Choices::paper(1, 64);
+            choices.queues[0].header = Limit::NONE;
+            choices.queues[1].whole = limit;
+            choices.cell_bytes = cell_bytes;
+            let model = choices.build().expect("a valid model");
+            let (mut port, mut packets) = (Port::<2>::new(), Arena::default());
+            let mut rng = SplitMix(seed);
+            let mut added = |size, departures| {
+                let handle = packets.add(packet(Service::Trimmable, size, 0));
+                let mut context = PortContext {
+                    now: Time::ZERO,
+                    model: &model,
+                    packets: &mut packets,
+                    pool: &mut Pool::none(),
+                    rng: &mut rng,
+                    drop_list: &mut DropList::new(),
+                };
+                let before = port.queue_packets(0);
+                port.enqueue(handle, &mut context);
+                let added = port.queue_packets(0) - before;
+                for _ in 0..departures {
+                    port.dequeue(&mut context);
+                    port.release(&model, context.pool);
+                }
+                u64::from(added)
+            };
+            let _: u64 = waiting.into_iter().map(|size| added(size, 0)).sum();
+            let largest = arriving.iter().map(|(size, _)| *size).max().unwrap_or(0);
+            let beside = if limit.bytes == u32::MAX { 0 } else { max_tails_beside(largest, SHORTEST) };
+            let max = arriving.len() as u64 + beside;
+            let headers: u64 =
+                arriving.into_iter().map(|(size, departures)| added(size, departures)).sum();
+            prop_assert!(headers <= max, "{headers} headers, at most {max} expected");
+        }
+    }
 }

@@ -100,10 +100,16 @@ impl Detours {
     ) -> bool {
         match self.returning {
             Returning::Never => true,
-            Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header } => {
+            Returning::From {
+                queue,
+                bytes,
+                trimmed_bytes,
+                cell_bytes,
+                queues_trimmed_by_bytes,
+            } => {
                 let header = u64::from(trimmed_bytes.max(min_header)) + u64::from(cell_bytes - 1);
                 let max = u64::from(port.queue_bytes(queue)) + arriving * header;
-                adds_one_header && max <= bytes.into()
+                queues_trimmed_by_bytes == 0 && max <= bytes.into()
             }
             Returning::WhenFull { .. } | Returning::Anywhere => false,
         }
