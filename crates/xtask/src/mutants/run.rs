@@ -29,7 +29,7 @@ pub(crate) struct Selection {
 
 pub(crate) struct Outcome {
     pub(crate) found: usize,
-    /// One line per mutant that no test finds.
+    /// One text per mutant that no test finds.
     pub(crate) missed: Vec<String>,
 }
 
@@ -61,8 +61,8 @@ impl Selection {
     }
 }
 
-/// Makes the selected mutants, and reports for each the tests that find it. It is an error if tests fail without a
-/// mutant, if a mutant cannot be made or compiled, or if a name is unknown.
+/// Makes the selected mutants, and reports for each the tests that find it. A mutant that cannot be compiled counts as
+/// missed. It is an error if tests fail without a mutant, or if a name is unknown.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String> {
     let tables = read_all(root)?;
     selection.check(&tables)?;
@@ -85,7 +85,14 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String>
         bench.check_sound(&wanted, &citations)?;
         for mutant in wanted {
             let start = Instant::now();
-            let Finding { is_found, by } = bench.find(mutant, &citations)?;
+            let Finding { is_found, by } = match bench.find(mutant, &citations) {
+                Ok(finding) => finding,
+                Err(error) => {
+                    println!("{error}");
+                    outcome.missed.push(error);
+                    continue;
+                }
+            };
             let verdict = if is_found { by.join(" ") } else { "NOT FOUND".to_owned() };
             println!("{:52} {:22} {verdict}: {}", mutant.name, mutant.rule(), seconds(start));
             if is_found {
