@@ -134,16 +134,16 @@ struct Run {
         dut.m_pause &= ~mask;
         tick();
         dut.m_pause |= mask;
-        int patience = 32;
-        while (device.settle(), !device.is_valid(port) && patience > 0) {
+        int rounds = 32;
+        while (device.settle(), !device.is_valid(port) && rounds > 0) {
             tick();
-            --patience;
+            --rounds;
         }
-        if (patience == 0) return;
+        if (rounds == 0) return;
         Bytes packet;
         for (int beats = 0;; ++beats) {
-            for (patience = 64; device.settle(), !device.is_valid(port); --patience) {
-                if (patience == 0) fail(where + ": a packet that began does not go on");
+            for (rounds = 64; device.settle(), !device.is_valid(port); --rounds) {
+                if (rounds == 0) fail(where + ": a packet that began does not go on");
                 tick();
             }
             if (gap()) {

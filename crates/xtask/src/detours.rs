@@ -236,19 +236,19 @@ pub(crate) fn packet_of(
 /// Scripted draws with their bounds, in order. Any other draw is recorded as an error.
 #[derive(Default)]
 pub(crate) struct ScriptedDraws {
-    laid_out: VecDeque<(u32, u32)>,
+    scripted: VecDeque<(u32, u32)>,
     wrong: Option<String>,
 }
 
 impl ScriptedDraws {
     /// Scripts draws, each among `of` ports.
     pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
-        self.laid_out.extend(places.iter().map(|&place| (place, of)));
+        self.scripted.extend(places.iter().map(|&place| (place, of)));
     }
 
     /// Checks that all scripted draws were drawn, and no others.
     pub(crate) fn check_all_drawn(&mut self) -> Result<(), String> {
-        match (self.wrong.take(), self.laid_out.len()) {
+        match (self.wrong.take(), self.scripted.len()) {
             (Some(wrong), _) => Err(wrong),
             (None, 0) => Ok(()),
             (None, draws) => Err(format!("{draws} draws were not drawn")),
@@ -261,7 +261,7 @@ impl Rng for ScriptedDraws {
         self.below(2) == 1
     }
     fn below(&mut self, bound: u32) -> u32 {
-        let wrong = match self.laid_out.pop_front() {
+        let wrong = match self.scripted.pop_front() {
             Some((place, of)) if of == bound && place < bound => return place,
             Some((_, of)) if of == bound => format!("there is no such place of {bound}"),
             Some((_, of)) => format!("a draw of {bound}, not of {of}"),

@@ -120,11 +120,11 @@ pub(crate) fn generate(profile: &str, settings: &str, seed: u64) -> Result<Strin
                 ) => (name.clone(), packet),
             };
             let coin = stream.modulo(2) == 1;
-            let drawn = harness.coins.drawn;
-            harness.coins.laid_out.push_back(coin);
+            let drawn = harness.rng.drawn;
+            harness.rng.scripted.push_back(coin);
             harness.arrive(packet)?;
-            if harness.coins.drawn == drawn {
-                harness.coins.laid_out.pop_back();
+            if harness.rng.drawn == drawn {
+                harness.rng.scripted.pop_back();
             } else {
                 let _ = writeln!(body, "coin {}", u8::from(coin));
             }

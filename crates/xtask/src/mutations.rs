@@ -94,7 +94,7 @@ fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
     // A model that cannot be built is found.
     let Ok(model) = choices.build() else { return true };
     let mut harness = Harness::<Port<2>>::new(&model);
-    harness.coins.opposite = opposite;
+    harness.rng.opposite = opposite;
     harness.run(vector, "paper").is_err()
 }
 

@@ -460,7 +460,7 @@ impl Packets for Arena {
 /// Scripted coins of the vector, in order. A draw beyond them is an error.
 #[derive(Default)]
 pub(crate) struct ScriptedRng {
-    pub(crate) laid_out: VecDeque<bool>,
+    pub(crate) scripted: VecDeque<bool>,
     pub(crate) drawn: u64,
     missing: bool,
     /// True in a mutant that inverts the coins.
@@ -470,7 +470,7 @@ pub(crate) struct ScriptedRng {
 impl Rng for ScriptedRng {
     fn coin(&mut self) -> bool {
         self.drawn += 1;
-        let coin = self.laid_out.pop_front().unwrap_or_else(|| {
+        let coin = self.scripted.pop_front().unwrap_or_else(|| {
             self.missing = true;
             false
         });
@@ -494,7 +494,7 @@ pub(crate) struct Harness<'a, P> {
     pub(crate) ports: [P; PORTS],
     packets: Arena,
     pool: Pool,
-    pub(crate) coins: ScriptedRng,
+    pub(crate) rng: ScriptedRng,
     drop_list: DropList,
     /// Bytes that were trimmed to make notifications.
     notified_bytes: u64,
@@ -512,7 +512,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             ports: std::array::from_fn(|_| P::default()),
             packets: Arena::default(),
             pool: Pool::none(),
-            coins: ScriptedRng::default(),
+            rng: ScriptedRng::default(),
             drop_list: DropList::new(),
             notified_bytes: 0,
             left: Default::default(),
@@ -534,7 +534,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             if let Err(error) = self.obey(*line, command, vector) {
                 return fail(*line, error);
             }
-            if self.coins.missing {
+            if self.rng.missing {
                 return fail(*line, "a coin was drawn that the vector does not lay out".to_owned());
             }
         }
@@ -544,7 +544,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
                 return fail(*line, format!("surplus packet at port {port}: {packet}"));
             }
         }
-        match self.coins.laid_out.len() {
+        match self.rng.scripted.len() {
             0 => Ok(()),
             coins => fail(last, format!("{coins} coins were not drawn")),
         }
@@ -557,7 +557,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
                 return Err("time never falls".to_owned());
             }
             Command::At(time) => self.now = *time,
-            Command::ScriptedBit(coins) => self.coins.laid_out.extend(coins),
+            Command::ScriptedBit(coins) => self.rng.scripted.extend(coins),
             Command::Packet { port, packets } => {
                 for (_, packet) in packets {
                     if packet.destination.index() != *port {
@@ -606,8 +606,8 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             let Some(packet) = travelling.pop_front() else { return Ok(()) };
             let host = self.packets.packet(packet).destination;
             let port = self.ports.get_mut(host.index()).ok_or("no port leads to that host")?;
-            let Harness { model, packets, pool, coins, drop_list, .. } = self;
-            let (now, model, rng) = (self.now, *model, coins);
+            let Harness { model, packets, pool, rng, drop_list, .. } = self;
+            let (now, model) = (self.now, *model);
             port.enqueue(packet, &mut PortContext { now, model, packets, pool, rng, drop_list });
             travelling.extend(self.apply_dispositions());
         }
@@ -642,9 +642,9 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
     }
 
     pub(crate) fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
-        let Harness { model, packets, pool, coins, drop_list, .. } = self;
+        let Harness { model, packets, pool, rng, drop_list, .. } = self;
         let server = self.ports.get_mut(port).ok_or("no such port")?;
-        let (now, model, rng) = (self.now, *model, coins);
+        let (now, model) = (self.now, *model);
         let mut context = PortContext { now, model, packets, pool, rng, drop_list };
         if let Some(packet) = server.dequeue(&mut context) {
             self.left[port].push_back((line, *self.packets.packet(packet)));
@@ -663,7 +663,7 @@ impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
             "returned" => self.dispositions[Disposition::Returned as usize],
             "notified" => self.dispositions[Disposition::Notify as usize],
             "quenched" => self.quenched,
-            "coins" => self.coins.drawn,
+            "coins" => self.rng.drawn,
             _ => {
                 let unknown = || format!("nothing is counted as {name}");
                 let (port, queue) = name.split_once('.').ok_or_else(unknown)?;

@@ -377,8 +377,8 @@ impl<'a> Frame<'a> {
         if sent > self.layout.longest() {
             return Err(Error::new(What::Length, self.layout.header()));
         }
-        let foreign = Error::new(What::Service, field::v4::TRAFFIC_CLASS);
-        let class = profile.class(self.dscp()).ok_or(foreign)?;
+        let unknown_service = Error::new(What::Service, field::v4::TRAFFIC_CLASS);
+        let class = profile.class(self.dscp()).ok_or(unknown_service)?;
         let announced = class.service();
 
         let (source_port, destination_port) = self.ports();
@@ -401,7 +401,7 @@ impl<'a> Frame<'a> {
             // A notification may be of any packet, and has only its header.
             (_, Service::Notification, _) => (Service::Notification, none),
             (true, Service::Returned, _) => (Service::Returned, none),
-            (false, Service::Returned, _) => return Err(foreign),
+            (false, Service::Returned, _) => return Err(unknown_service),
             (true, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
             (true, _, Ok(rest)) => (Service::Trimmable, rest),
             (true, _, Err(Incomplete::Cut)) => (Service::Trimmed, none),

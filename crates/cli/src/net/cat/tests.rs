@@ -11,18 +11,18 @@ use trimline_stack::io::{Caps, PacketIo, Pieces};
 
 /// An output that stores its bytes, until it is full.
 #[derive(Clone)]
-struct Kept {
+struct Stored {
     bytes: Arc<Mutex<Vec<u8>>>,
     room: usize,
 }
 
-impl Write for Kept {
+impl Write for Stored {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut kept = self.bytes.lock().unwrap();
-        if kept.len() + bytes.len() > self.room {
+        let mut stored = self.bytes.lock().unwrap();
+        if stored.len() + bytes.len() > self.room {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        kept.extend_from_slice(bytes);
+        stored.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -99,9 +99,9 @@ fn transfer_of(
     cable: (impl PacketIo + Send + 'static, Mem),
 ) -> Outcome {
     let sent: Vec<u8> = (0..bytes as u32).map(|n| (n ^ n >> 8) as u8).collect();
-    let kept = Kept { bytes: Arc::default(), room };
+    let stored = Stored { bytes: Arc::default(), room };
     let input = Summed { input: Box::new(io::Cursor::new(sent.clone())), sum: 0 };
-    let out = kept.clone();
+    let out = stored.clone();
     let start = Instant::now();
     let (near, far) = cable;
     let described = |outcome: io::Result<ExitCode>| outcome.map(drop).map_err(|e| e.to_string());
@@ -121,7 +121,7 @@ fn transfer_of(
     // The sender is gone, whatever the listener lacks.
     drop(host);
     let listener = listener.join().unwrap();
-    let is_whole = *kept.bytes.lock().unwrap() == sent;
+    let is_whole = *stored.bytes.lock().unwrap() == sent;
     Outcome { sender, listener, is_whole, time }
 }
 
