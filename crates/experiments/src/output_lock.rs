@@ -56,8 +56,8 @@ impl OutputLock {
     ///
     /// # Errors
     /// Returns an error if another command has it, or it cannot be written.
-    pub(crate) fn take(folder: &Path) -> Result<OutputLock, Failure> {
-        let lock = Lock::take(folder).map_err(|error| match error.kind() {
+    pub(crate) fn acquire(folder: &Path) -> Result<OutputLock, Failure> {
+        let lock = Lock::acquire(folder).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::message(format!(
                 "{}: another command is writing results into this folder; expected another folder",
                 folder.display()
@@ -316,11 +316,11 @@ impl Lock {
     ///
     /// # Errors
     /// Returns `WouldBlock` if another process has it, or the file system's error.
-    fn take(folder: &Path) -> io::Result<Lock> {
+    fn acquire(folder: &Path) -> io::Result<Lock> {
         let (beside, inside) = Lock::paths(folder)?;
-        match Lock::take_at(&beside) {
+        match Lock::acquire_at(&beside) {
             // The parent belongs to another user, for example of a mounted volume.
-            Err(error) if is_refused(&error) && folder.is_dir() => Lock::take_at(&inside),
+            Err(error) if is_refused(&error) && folder.is_dir() => Lock::acquire_at(&inside),
             taken => taken,
         }
     }
@@ -342,7 +342,7 @@ impl Lock {
         Ok((beside.unwrap_or_else(|| inside.clone()), inside))
     }
 
-    fn take_at(path: &Path) -> io::Result<Lock> {
+    fn acquire_at(path: &Path) -> io::Result<Lock> {
         loop {
             let file = File::options().create(true).truncate(false).write(true).open(path)?;
             flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -403,12 +403,12 @@ mod tests {
     fn an_output_folder_belongs_to_one_command_at_a_time() {
         let scratch = scratch("lock");
         let folder = scratch.join("deep/x");
-        let lock = OutputLock::take(&folder).unwrap();
+        let lock = OutputLock::acquire(&folder).unwrap();
         fs::create_dir_all(&folder).unwrap();
         let same = folder.join("../x");
-        assert_refused(OutputLock::take(&same), "another command");
+        assert_refused(OutputLock::acquire(&same), "another command");
         drop(lock);
-        drop(OutputLock::take(&same).unwrap());
+        drop(OutputLock::acquire(&same).unwrap());
         assert_eq!(fs::read_dir(scratch.join("deep")).unwrap().count(), 1);
         fs::remove_dir_all(scratch).unwrap();
     }
@@ -419,7 +419,7 @@ mod tests {
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");
         let clear = || {
-            let lock = OutputLock::take(&folder)?;
+            let lock = OutputLock::acquire(&folder)?;
             lock.clear(&scenario, &[], &places(&folder, &scenario))
         };
         result(&folder.join("old/seed-1"), "x", "old/seed-1");
@@ -479,7 +479,7 @@ mod tests {
         let folder = scratch.join("x");
         let scenario = scenario("x", "");
         let clear = || {
-            let lock = OutputLock::take(&folder)?;
+            let lock = OutputLock::acquire(&folder)?;
             lock.clear(&scenario, &[], &[(folder.clone(), &scenario.runs[0])])
         };
         // A result of another scenario is refused.
@@ -516,7 +516,7 @@ mod tests {
         result(&folder.join("seed-1"), "x", "seed-1");
         result(&folder.join("seed-2"), "x", "seed-2");
         fs::write(folder.join("seed-1/notes.txt"), "mine").unwrap();
-        let lock = OutputLock::take(&folder).unwrap();
+        let lock = OutputLock::acquire(&folder).unwrap();
         let removed = lock.clear(&scenario, &[], &places(&folder, &scenario)).unwrap();
         assert_eq!(removed, ["seed-2"]);
         assert!(folder.join("seed-1").join(MANIFEST).is_file());
@@ -533,7 +533,7 @@ mod tests {
             let scenario = scenario("x", more);
             let places: Vec<_> =
                 (scenario.runs.iter()).map(|run| (directory(&folder, run), run)).collect();
-            let clear = || OutputLock::take(&folder)?.clear(&scenario, &[], &places);
+            let clear = || OutputLock::acquire(&folder)?.clear(&scenario, &[], &places);
             assert_refused(clear(), "does not exist");
             fs::create_dir(&real).unwrap();
             assert!(clear().unwrap().is_empty());
@@ -552,7 +552,7 @@ mod tests {
         let folder = scratch.join("x");
         let scenario = scenario("x", "seeds = \"1..2\"\n");
         let refused = || {
-            let lock = OutputLock::take(&folder).unwrap();
+            let lock = OutputLock::acquire(&folder).unwrap();
             lock.clear(&scenario, &[], &places(&folder, &scenario)).unwrap_err().to_string()
         };
         fs::write(&folder, "a file").unwrap();

@@ -128,7 +128,7 @@ impl Reproduction {
         let options = &self.options;
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
-        let lock = OutputLock::take(&out)?;
+        let lock = OutputLock::acquire(&out)?;
         let mut found = found(scenario, findings, &out, options);
         let stay: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
             .filter(|(_, found)| found.is_some())

@@ -48,7 +48,7 @@ pub fn run<'a>(
     options: Options,
     stop: &AtomicBool,
 ) -> Result<Results<'a>, Failure> {
-    let lock = OutputLock::take(out)?;
+    let lock = OutputLock::acquire(out)?;
     let directory = |run: &Run| output_lock::directory(out, run);
     let earlier_place = |run: &Run| options.resume.then(|| directory(run));
     let found = found(scenario, settings, options.resume, &earlier_place, &|_, found| Some(found));

@@ -83,7 +83,7 @@ impl Named {
         let runs = self.runs_at(places)?.into_iter();
         let runs: Vec<_> = runs.map(|run| (directory(folder, run), run)).collect();
         let one_line = |failure: Failure| failure.to_string();
-        let lock = OutputLock::take(folder).map_err(one_line)?;
+        let lock = OutputLock::acquire(folder).map_err(one_line)?;
         let removed = lock.clear(&self.scenario, &self.settings, &runs).map_err(one_line)?;
         Ok((lock, describe_removed(folder, &removed)))
     }

@@ -44,7 +44,7 @@ pub fn trace(
     stop: &AtomicBool,
 ) -> Result<Option<Traced>, Failure> {
     let place = place_of(&scenario, run)?;
-    let lock = OutputLock::take(out)?;
+    let lock = OutputLock::acquire(out)?;
     lock.survey(&scenario, settings, &[(out.to_owned(), &scenario.runs[place])])?;
     let plan = &mut scenario.runs[place].plan;
     let mut only: Option<FlowRecord> = None;

@@ -96,7 +96,7 @@ impl Limiter {
             return None;
         }
         self.advance(now, model);
-        if !self.tokens.take(self.first_bytes) {
+        if !self.tokens.consume(self.first_bytes) {
             return None;
         }
         let packet = self.queue.pop(packets);

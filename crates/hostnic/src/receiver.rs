@@ -322,7 +322,7 @@ impl Receiver {
         model: &ReceiverModel,
     ) {
         let first = *packets.packet(rest.head);
-        let taken = take_as_one(&mut rest, packets, model.merge);
+        let taken = pop_mergeable(&mut rest, packets, model.merge);
         let settings = &model.settings;
         let answer = match first.header.kind {
             Kind::Data => settings.per_answer,
@@ -340,7 +340,7 @@ impl Receiver {
 }
 
 /// Takes the first frames that can be merged, up to `max` bytes: at least one.
-fn take_as_one<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Queue {
+fn pop_mergeable<P: Packets>(frames: &mut Queue, packets: &mut P, max: u32) -> Queue {
     let first = *packets.packet(frames.head);
     let (mut taken, mut before) = (Queue::EMPTY, first);
     move_first(frames, &mut taken, packets);

@@ -25,9 +25,9 @@ impl Tokens {
         self.at = self.at.max(until);
     }
 
-    /// Takes the tokens of a packet. Returns false, without change, if there are too few.
+    /// Consumes the tokens of a packet. Returns false, without change, if there are too few.
     #[inline]
-    pub(super) fn take(&mut self, bytes: u16) -> bool {
+    pub(super) fn consume(&mut self, bytes: u16) -> bool {
         let needed = Volume::of(ByteCount::new(bytes.into()));
         let is_enough = self.held >= needed;
         if is_enough {

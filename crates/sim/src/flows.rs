@@ -308,7 +308,7 @@ impl Flows {
 
     /// Begins the flow due at a host at `now`, if any. A message may have to wait.
     pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<Begun> {
-        let flow = self.applications.take_start(host, now)?;
+        let flow = self.applications.start_due(host, now)?;
         self.seen.started += u64::from(flow.size.is_some());
         if self.keeps[flow.workload as usize] {
             return self.begin_message(host, flow);

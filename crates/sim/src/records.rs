@@ -55,7 +55,7 @@ impl<'a> Records<'a> {
 
     /// Ends the warm-up: earlier arrivals do not count.
     pub(crate) fn begin_measuring(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
-        self.take_messages(network, now)?;
+        self.record_messages(network, now)?;
         self.is_measuring = true;
         self.hosts_before = network.staged_hosts(now);
         let under_way: Vec<Opened> = network.core.flows.under_way().collect();
@@ -69,20 +69,25 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    fn take_messages(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
+    fn record_messages(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         let messages = network.core.flows.take_messages();
-        messages.iter().try_for_each(|course| self.take_message(course, now))
+        messages.iter().try_for_each(|course| self.record_message(course, now))
     }
 
-    fn take_message(&mut self, course: &Course, now: Time) -> io::Result<()> {
+    fn record_message(&mut self, course: &Course, now: Time) -> io::Result<()> {
         let mut record =
             self.begun(&course.flow, course.left, course.delivered, course.acknowledged, now);
         self.packets_delivered += course.totals.write(&mut record);
         self.push(record, course.before)
     }
 
-    /// Takes the record of a persistent connection's present message, if any, at the end of the run.
-    fn take_persistent(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
+    /// Records a persistent connection's present message, if any, at the end of the run.
+    fn record_persistent(
+        &mut self,
+        network: &Network,
+        opened: Opened,
+        now: Time,
+    ) -> io::Result<()> {
         let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
         let totals = |host, side, slot: Option<u32>| {
             slot.map_or(Totals::default(), |slot| network.hosts.totals(host, side, slot))
@@ -93,7 +98,7 @@ impl<'a> Records<'a> {
             network.hosts.latencies(flow.source, slot, &mut self.latencies);
         }
         match network.core.flows.course(opened, sent, received) {
-            Some(course) => self.take_message(&course, now),
+            Some(course) => self.record_message(&course, now),
             None => Ok(()),
         }
     }
@@ -101,22 +106,22 @@ impl<'a> Records<'a> {
     /// Records and forgets flows that ended long enough before `now` to have no packet on its way, in order of their
     /// ends. All nodes have caught up to `now`, so the engine does not matter.
     pub(crate) fn forget(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
-        self.take_messages(network, now)?;
-        self.take_ended(network);
+        self.record_messages(network, now)?;
+        self.append_ended(network);
         let time_wait = network.hosts.time_wait();
         while let Some(&(ended, opened)) = self.ended.front()
             && ended.saturating_add(time_wait) <= now
         {
             self.ended.pop_front();
-            self.look_ahead(network);
-            self.take(network, opened, now)?;
+            self.prefetch_next(network);
+            self.record_flow(network, opened, now)?;
             network.forget(opened);
         }
         Ok(())
     }
 
     /// Appends the flows that ended since the last call, in order of their ends.
-    fn take_ended(&mut self, network: &mut Network) {
+    fn append_ended(&mut self, network: &mut Network) {
         let known = self.ended.len();
         network.core.flows.take_ended(&mut self.ended);
         let ended = self.ended.make_contiguous();
@@ -128,7 +133,7 @@ impl<'a> Records<'a> {
     }
 
     /// Prefetches a flow that is forgotten soon, and then its streams, long unused.
-    fn look_ahead(&self, network: &Network) {
+    fn prefetch_next(&self, network: &Network) {
         if let Some(&(_, opened)) = self.ended.get(FLOW_AHEAD) {
             network.core.flows.prefetch_seat(opened);
         }
@@ -137,7 +142,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn take(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
+    fn record_flow(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
         let seat = network.core.flows.seat(opened);
         let mut record = self.begun(&seat.flow, seat.left, seat.delivered, seat.acknowledged, now);
         if let Some(slot) = seat.sender {
@@ -236,15 +241,15 @@ impl<'a> Records<'a> {
         now: Time,
         is_interrupted: bool,
     ) -> io::Result<RunRecord> {
-        self.take_messages(network, now)?;
+        self.record_messages(network, now)?;
         let under_way: Vec<Opened> = network.core.flows.under_way().collect();
         for opened in under_way {
             match network.core.flows.carries_messages(opened) {
-                true => self.take_persistent(network, opened, now)?,
-                false => self.take(network, opened, now)?,
+                true => self.record_persistent(network, opened, now)?,
+                false => self.record_flow(network, opened, now)?,
             }
         }
-        network.core.flows.each_waiting(&mut |course| self.take_message(&course, now))?;
+        network.core.flows.each_waiting(&mut |course| self.record_message(&course, now))?;
         network.core.flows.applications.not_started(now, &mut |flow| {
             let record = self.blank(&flow);
             self.flows.push(record)

@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
         Ok(socket)
     }
 
-    fn take_datagram(
+    fn read_datagram(
         &self,
         socket: &UdpSocket,
         bytes: &mut [u8],
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         self.ready.store(true, Ordering::Release);
         let mut bytes = [0; 2 * REQUEST_BYTES];
         while let Some((count, from)) =
-            self.take_datagram(&socket, &mut bytes, self.wait_for_request())?
+            self.read_datagram(&socket, &mut bytes, self.wait_for_request())?
         {
             socket.send_to(&bytes[..count], from)?;
         }
@@ -293,7 +293,7 @@ impl<'a> Run<'a> {
         for number in self.numbers() {
             let start = Instant::now();
             socket.send_to(&REQUEST, server)?;
-            match self.take_datagram(&socket, &mut bytes, self.wait())? {
+            match self.read_datagram(&socket, &mut bytes, self.wait())? {
                 Some((count, _)) if bytes[..count] == REQUEST => {}
                 _ => return Err(io::Error::other("no answer, or a wrong answer")),
             }
@@ -340,8 +340,8 @@ impl<'a> Run<'a> {
                     stream.set_nodelay(true)?;
                     stream.set_nonblocking(true)?;
                     let mut bytes = [0; REQUEST_BYTES];
-                    while self.take(&mut stream, &mut bytes, self.wait_for_request())? {
-                        self.give(&mut stream, &bytes)?;
+                    while self.read_message(&mut stream, &mut bytes, self.wait_for_request())? {
+                        self.write_message(&mut stream, &bytes)?;
                         if self.carrier != Carrier::TcpKept {
                             break;
                         }
@@ -357,7 +357,12 @@ impl<'a> Run<'a> {
     }
 
     /// Reads a whole message. Returns false if the stream or run has ended.
-    fn take(&self, stream: &mut TcpStream, bytes: &mut [u8], wait: Wait<'_>) -> io::Result<bool> {
+    fn read_message(
+        &self,
+        stream: &mut TcpStream,
+        bytes: &mut [u8],
+        wait: Wait<'_>,
+    ) -> io::Result<bool> {
         let (mut got, mut wait) = (0, wait);
         while got < bytes.len() {
             match stream.read(&mut bytes[got..]) {
@@ -376,7 +381,7 @@ impl<'a> Run<'a> {
     }
 
     /// Writes a whole message on a connection that may still be opening.
-    fn give(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+    fn write_message(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
         let (mut given, mut turns, start) = (0, 0u32, Instant::now());
         while given < bytes.len() {
             match stream.write(&bytes[given..]) {
@@ -508,9 +513,9 @@ impl<'a> Run<'a> {
                 Some(stream) => (stream, 0),
                 None => connect()?,
             };
-            self.give(&mut stream, &REQUEST[sent..])?;
+            self.write_message(&mut stream, &REQUEST[sent..])?;
             let mut answer = [0; REQUEST_BYTES];
-            if !self.take_answer(&mut stream, &mut answer)? || answer != REQUEST {
+            if !self.read_answer(&mut stream, &mut answer)? || answer != REQUEST {
                 return Err(io::Error::other("no answer, or a wrong answer"));
             }
             record(number, elapsed_ns(start));
@@ -521,9 +526,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn take_answer(&self, stream: &mut TcpStream, answer: &mut [u8]) -> io::Result<bool> {
+    fn read_answer(&self, stream: &mut TcpStream, answer: &mut [u8]) -> io::Result<bool> {
         if self.polls {
-            return self.take(stream, answer, self.wait());
+            return self.read_message(stream, answer, self.wait());
         }
         match stream.read_exact(answer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

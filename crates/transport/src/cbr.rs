@@ -146,7 +146,7 @@ impl Endpoint {
     }
 
     /// Queues the stream in `slot` behind the streams that are due by `due`.
-    fn take_turn(&mut self, slot: u32, due: Time) {
+    fn queue_by_due_time(&mut self, slot: u32, due: Time) {
         let place = self.turns.partition_point(|&other| self.due(other) <= Some(due));
         self.turns.insert(place, slot);
     }
@@ -188,7 +188,7 @@ impl crate::Endpoint for Endpoint {
                 if left == Some(0) {
                     return self.events.push_back(Event::Sent { key, slot });
                 }
-                self.take_turn(slot, now);
+                self.queue_by_due_time(slot, now);
             }
             Command::Send { key, length } => {
                 let Some(slot) = directory.find(key).filter(|_| length > ByteCount::ZERO) else {
@@ -203,7 +203,7 @@ impl crate::Endpoint for Endpoint {
                 if is_idle {
                     *due = now.max(*due);
                     let due = *due;
-                    self.take_turn(slot, due);
+                    self.queue_by_due_time(slot, due);
                 }
             }
             Command::Paths { key, paths } => {
@@ -279,7 +279,7 @@ impl crate::Endpoint for Endpoint {
         if is_last {
             self.events.push_back(Event::Sent { key, slot });
         } else if self.has_several_gaps {
-            self.take_turn(slot, due);
+            self.queue_by_due_time(slot, due);
         } else {
             self.turns.push_back(slot);
         }

@@ -147,7 +147,7 @@ impl<'p> Bench<'p> {
     /// Puts a packet on the wire after the last one has left, and returns its frame.
     fn serve(&mut self, port: usize) -> Result<Option<Vec<u8>>, String> {
         self.release(port)?;
-        let Some(packet) = self.switch.take(port as u64) else { return Ok(None) };
+        let Some(packet) = self.switch.pop(port as u64) else { return Ok(None) };
         let before = self.switch.registers.clone();
         let frame = self.switch.send(port as u64, packet.clone())?;
         self.switch.registers = before;

@@ -134,7 +134,7 @@ impl Device for Bench<'_> {
     }
 
     fn serve(&mut self, port: usize) -> Result<(), String> {
-        let (packet, expected) = (self.switch.take(port as u64), self.waiting[port].pop_front());
+        let (packet, expected) = (self.switch.pop(port as u64), self.waiting[port].pop_front());
         let left = packet.map(|packet| self.switch.send(port as u64, packet)).transpose()?;
         if left == expected {
             return Ok(());

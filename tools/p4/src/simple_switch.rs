@@ -68,7 +68,7 @@ impl Run {
         }
         let mut left = vec![Vec::new(); C::PORTS];
         for (port, left) in left.iter_mut().enumerate() {
-            while let Some(packet) = switch.take(port as u64) {
+            while let Some(packet) = switch.pop(port as u64) {
                 left.push(switch.send(port as u64, packet)?);
             }
         }

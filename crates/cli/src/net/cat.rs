@@ -221,7 +221,7 @@ impl Output {
 
     /// Reads arrived bytes while there is room. True once all but the checksum was handed over, or the thread has
     /// ended.
-    fn take(&mut self, core: &mut Core, connection: Connection) -> Result<bool, Broken> {
+    fn read_from(&mut self, core: &mut Core, connection: Connection) -> Result<bool, Broken> {
         loop {
             if !self.offer(SUM) {
                 return Ok(true);
@@ -301,11 +301,11 @@ impl Listener<'_> {
         Ok(done)
     }
 
-    fn take(&mut self, output: &mut Output) -> io::Result<()> {
+    fn receive_into(&mut self, output: &mut Output) -> io::Result<()> {
         loop {
             let mut taken = Ok(false);
             self.glance(|core, connection| {
-                taken = output.take(core, connection);
+                taken = output.read_from(core, connection);
                 taken != Ok(false)
             })?;
             self.meter.update(self.account, output.all);
@@ -376,7 +376,7 @@ fn receive(
     host.listen(SERVICE);
     let mut output = Output::new(out, host.waker()?);
     let mut listener = Listener { host, account, meter, from, connection: None };
-    let taken = listener.take(&mut output);
+    let taken = listener.receive_into(&mut output);
     let Some(connection) = listener.connection else { return taken.map(|()| ExitCode::SUCCESS) };
     let keep = if taken.is_ok() { SUM } else { 0 };
     let written = listener.write(&mut output, keep);
@@ -503,7 +503,7 @@ impl Input {
     ) -> io::Result<Result<Option<Vec<u8>>, Broken>> {
         // Before writing: the peer sends nothing after its answer.
         let answer = core.receive(connection);
-        if matches!(answer, Ok(None)) && !self.is_closed && self.give(core, connection)? {
+        if matches!(answer, Ok(None)) && !self.is_closed && self.write_to(core, connection)? {
             self.is_closed = true;
             core.close(connection);
         }
@@ -511,7 +511,7 @@ impl Input {
     }
 
     /// Writes input to a connection while it has room. Returns whether all is written.
-    fn give(&mut self, core: &mut Core, connection: Connection) -> io::Result<bool> {
+    fn write_to(&mut self, core: &mut Core, connection: Connection) -> io::Result<bool> {
         loop {
             if self.given == self.count {
                 if self.sum.is_some() {

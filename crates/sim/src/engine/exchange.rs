@@ -207,7 +207,7 @@ impl Exchange {
     }
 
     /// Hands over messages to this thread in a round that all threads have ended.
-    pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&Mail)) {
+    pub(super) fn receive(&self, round: u32, me: usize, mut each: impl FnMut(&Mail)) {
         for from in (0..self.threads).filter(|&from| from != me) {
             let mut mail = self.mail(round as usize % 2, from, me);
             each(&mail);
@@ -275,7 +275,7 @@ impl Exchange {
     }
 
     /// Releases all waiting threads after a panic.
-    pub(super) fn give_up(&self) {
+    pub(super) fn poison(&self) {
         self.is_broken.store(true, Ordering::SeqCst);
         self.wake();
     }

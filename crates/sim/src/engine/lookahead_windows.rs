@@ -132,7 +132,7 @@ impl LookaheadWindows {
     }
 
     /// Takes packets of another thread that arrive in the current window or later.
-    pub(super) fn take(&mut self, network: &mut Network, mail: &Mail) {
+    pub(super) fn receive(&mut self, network: &mut Network, mail: &Mail) {
         let letters = &mail.letters;
         if !mail.is_empty() {
             self.last_active = self.runner.wheel.current;

@@ -23,17 +23,17 @@ impl Runner {
             hosts.prefetch_connections(self.nodes[index] - core.routes.ports());
         }
         for index in first..count {
-            self.look_ahead_at_hosts(hosts, core, index, count);
+            self.prefetch_hosts(hosts, core, index, count);
             let node = self.nodes[index];
             if self.wheel.is_due(node) {
-                self.look_ahead_at_connections(hosts, core, index, count);
+                self.prefetch_connections(hosts, core, index, count);
                 self.run_host(hosts, core, node, limit);
             }
         }
     }
 
     #[inline(always)]
-    fn look_ahead_at_hosts<E: Protocol>(
+    fn prefetch_hosts<E: Protocol>(
         &self,
         hosts: &Hosts<E>,
         core: &Core,
@@ -54,7 +54,7 @@ impl Runner {
 
     /// Prefetches single connections of hosts with more connections than [`Hosts::prefetch_connections`] covers.
     #[inline(always)]
-    fn look_ahead_at_connections<E: Protocol>(
+    fn prefetch_connections<E: Protocol>(
         &self,
         hosts: &Hosts<E>,
         core: &Core,

@@ -27,7 +27,7 @@ impl Runner {
             if node >= ports {
                 return index;
             }
-            self.look_ahead_at_ports(switches, core, index);
+            self.prefetch_ports(switches, core, index);
             if !self.wheel.is_due(node) {
                 // An earlier run did what it was marked for.
                 continue;
@@ -45,12 +45,7 @@ impl Runner {
     /// of the first. Past the last node come nodes of an earlier window, which is harmless and saves a branch. Hosts
     /// prefetch their own connections.
     #[inline(always)]
-    fn look_ahead_at_ports<P: OutputPort>(
-        &self,
-        switches: &Switches<P>,
-        core: &Core,
-        index: usize,
-    ) {
+    fn prefetch_ports<P: OutputPort>(&self, switches: &Switches<P>, core: &Core, index: usize) {
         let far = self.nodes[index + FAR_AHEAD];
         self.prefetch_node(switches, core, far);
         let near = self.nodes[index + NEAR_AHEAD];
@@ -183,7 +178,7 @@ impl Runner {
         let ports = core.routes.ports_of(switch);
         self.entries.clear();
         for node in ports.clone() {
-            self.take_arrivals(core, node, limit);
+            self.collect_arrivals(core, node, limit);
         }
         in_order(&mut self.entries, core.ties());
         for index in 0..self.entries.len() {
@@ -216,7 +211,7 @@ impl Runner {
                 bytes.is_some_and(|bytes| switches.is_apart(core, self.nodes[first], bytes));
             if is_apart && self.all_keep(switches, core, first, end) {
                 for index in first..end {
-                    self.look_ahead_at_ports(switches, core, index);
+                    self.prefetch_ports(switches, core, index);
                     self.run_apart(switches, core, self.nodes[index], limit);
                 }
             } else {
@@ -338,16 +333,16 @@ impl Runner {
     ) {
         self.entries.clear();
         for index in first..end {
-            self.look_ahead_at_ports(switches, core, index);
+            self.prefetch_ports(switches, core, index);
             let node = self.nodes[index];
             self.event_list.push(switches.coupled_next(core, node), node, limit);
-            self.take_arrivals(core, node, limit);
+            self.collect_arrivals(core, node, limit);
         }
     }
 
     /// Moves a node's arrivals before `limit` into the entries.
     #[inline(always)]
-    fn take_arrivals(&mut self, core: &Core, node: u32, limit: Time) {
+    fn collect_arrivals(&mut self, core: &Core, node: u32, limit: Time) {
         self.wheel.open(node);
         loop {
             let at = self.wheel.first_arrival(node);

@@ -147,7 +147,7 @@ struct Alarm<'a>(&'a Exchange);
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.give_up();
+            self.0.poison();
         }
     }
 }
@@ -182,7 +182,7 @@ impl Part {
                 while self.windows.now() < limit {
                     let end = self.windows.begin_window(network, limit);
                     if self.has_mail {
-                        self.take(network, me, exchange)?;
+                        self.receive(network, me, exchange)?;
                     }
                     self.windows.end_window(network, end);
                     let window = self.windows.window();
@@ -216,7 +216,7 @@ impl Part {
         self.round = self.round.wrapping_add(1);
         self.has_mail = true;
         if is_last || idle_until > Time::ZERO {
-            self.take(network, me, exchange)?;
+            self.receive(network, me, exchange)?;
             // A thread that has something to do does not come here, and keeps all others from skipping ahead.
             let idle_until = exchange.idle_until(self.round.wrapping_sub(1));
             self.windows.skip_to(idle_until.min(limit));
@@ -225,7 +225,7 @@ impl Part {
     }
 
     /// Takes the messages of the last round when all threads have ended it.
-    fn take(
+    fn receive(
         &mut self,
         network: &mut Network,
         me: usize,
@@ -233,7 +233,7 @@ impl Part {
     ) -> Result<(), Broken> {
         let round = self.round.wrapping_sub(1);
         exchange.wait(round, &mut self.spin_limit)?;
-        exchange.take(round, me, |mail| self.windows.take(network, mail));
+        exchange.receive(round, me, |mail| self.windows.receive(network, mail));
         self.has_mail = false;
         Ok(())
     }
@@ -281,7 +281,7 @@ impl Engine for Threads<'_> {
 impl Drop for Threads<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.team.exchange.give_up();
+            self.team.exchange.poison();
         } else {
             self.team.order.store(Order::STOP, Ordering::Relaxed);
             // If this fails, there is no thread left to wait for.

@@ -146,7 +146,7 @@ pub(super) fn overlay(
     let own = scheme.own.as_ref().and_then(payload::of);
     let mut over = keys(scheme, payload::of(later).or(own).or(below.clone()).as_ref(), whole)?;
     if let Some(payload) = below.filter(|_| tree.child(payload::KEY).is_none()) {
-        give_payload(&mut over, payload, language);
+        set_payload(&mut over, payload, language);
     }
     // A scheme replaces everything that another scheme could set.
     for key in REPLACED {
@@ -162,7 +162,7 @@ pub(super) fn overlay(
 }
 
 /// Gives the payload to a transport without one that takes it.
-fn give_payload(over: &mut Node, payload: Entry, language: &Language) {
+fn set_payload(over: &mut Node, payload: Entry, language: &Language) {
     let Value::Table(root) = &mut over.value else { return };
     let Some(transport) = root.entries.iter_mut().find(|entry| entry.key == "transport") else {
         return;

@@ -159,11 +159,11 @@ impl Applications {
     }
 
     /// Starts the next flow of a host that is due at `now`, if there is one.
-    pub(crate) fn take_start(&mut self, host: u32, now: Time) -> Option<Flow> {
+    pub(crate) fn start_due(&mut self, host: u32, now: Time) -> Option<Flow> {
         while let Some(&Reverse(due)) = self.hosts[host as usize].due.peek()
             && due.at <= now
         {
-            if let Some(flow) = self.take(host) {
+            if let Some(flow) = self.start_first(host) {
                 return Some(flow);
             }
         }
@@ -171,7 +171,7 @@ impl Applications {
     }
 
     /// Performs the first action in a host's list, at any time.
-    fn take(&mut self, host: u32) -> Option<Flow> {
+    fn start_first(&mut self, host: u32) -> Option<Flow> {
         let own = &mut self.hosts[host as usize];
         let Reverse(due) = own.due.pop()?;
         let source = HostId::new(host);
@@ -210,11 +210,11 @@ impl Applications {
                 let setup = &self.setup;
                 let (_, application) = &mut own.applications[number as usize];
                 let (destination, is_done) = match application {
-                    Application::Open(open) => open.take(setup, due.workload, host),
-                    Application::Closed(closed) => closed.take(setup, due.workload, host),
+                    Application::Open(open) => open.start_next(setup, due.workload, host),
+                    Application::Closed(closed) => closed.start_next(setup, due.workload, host),
                     Application::Client(client) => {
                         self.counts.to_come += 1;
-                        client.take(setup, due.workload, host)
+                        client.start_next(setup, due.workload, host)
                     }
                     Application::Incasts(_) => panic!("incasts are flows of their own"),
                 };
@@ -343,7 +343,7 @@ impl Applications {
                 if due.follows && !matches!(due.what, What::Listed(_)) {
                     // It waits for other flows: it is no flow yet, nor is anything after it.
                     self.hosts[host as usize].due.pop();
-                } else if let Some(flow) = self.take(host) {
+                } else if let Some(flow) = self.start_first(host) {
                     each(flow)?;
                 }
             }

@@ -45,7 +45,7 @@ impl OpenLoop {
     }
 
     /// Starts the next flow. Returns its destination, and whether it is the last flow.
-    pub(super) fn take(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
+    pub(super) fn start_next(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
         let index = self.connection.index(self.number);
         self.number += 1;
         self.times.advance();
@@ -75,7 +75,7 @@ impl ClosedLoop {
     }
 
     /// Starts the next flow. Returns its destination, and whether it is the last flow.
-    pub(super) fn take(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
+    pub(super) fn start_next(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
         let index = self.connection.index(self.number);
         self.number += 1;
         self.next = None;

@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Starts the next request. Returns its server, and whether it is the client's last request.
-    pub(super) fn take(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
+    pub(super) fn start_next(&mut self, setup: &Setup, workload: u32, host: u32) -> (u32, bool) {
         let server = self.servers[self.asked as usize];
         self.asked += 1;
         if (self.asked as usize) < self.servers.len() {

@@ -287,7 +287,7 @@ fn a_timeline_names_messages() {
         Watch { places, flows: Vec::new(), from: TimeDelta::ZERO, to: None, keep_packets: false };
     let watched = run(&Plan { timeline: Some(watch), ..plan.clone() });
     let unwatched = RunRecord { timeline: Default::default(), ..watched.clone() };
-    crate::timeline::tells_waits(&watched);
+    crate::timeline::records_waits(&watched);
     assert!(unwatched == run(&plan));
     let of = |index| {
         let events = watched.timeline.events.iter().filter(move |event| event.flow.index == index);

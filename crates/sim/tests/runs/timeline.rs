@@ -96,7 +96,7 @@ fn agrees(record: &RunRecord) {
 }
 
 /// Checks that a flow's wait at its host ends with the first departure there.
-pub(crate) fn tells_waits(record: &RunRecord) {
+pub(crate) fn records_waits(record: &RunRecord) {
     let ports = record.ports.len() as u32;
     let mut first: BTreeMap<(&str, u64, u32, u32), u64> = BTreeMap::new();
     for event in record.timeline.events.iter().filter(|event| event.what == What::Depart) {
@@ -128,7 +128,7 @@ fn a_timeline_matches_the_counters_and_changes_no_result() {
         plan.timeline = Some(watch_everything(&plan));
         let with = run(&plan);
         agrees(&with);
-        tells_waits(&with);
+        records_waits(&with);
         let is_long = |flow: &FlowRecord| flow.host_wait_ps.is_some_and(|wait| wait > 0);
         waits += with.flows.iter().filter(is_long).count();
         trims += count(&with.timeline, What::Trim).values().sum::<u64>();

@@ -113,9 +113,9 @@ fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
     p.step(code::MOVE, 0x16, 0);
     p.step(code::LOAD_HALF, 0, 12);
     p.jump(code::IF_NOT_EQUAL, 0, 0x0800, Label::V6);
-    p.look_at_v4(own.addresses);
+    p.match_v4(own.addresses);
     p.here(Label::V6);
-    p.look_at_v6(own.addresses);
+    p.match_v6(own.addresses);
     p.here(Label::Ports);
     p.step(code::HALF_AT_INDEX, 0x70, 16);
     p.jump(code::IF_EQUAL, 0, i32::from(own.port), Label::Drop);
@@ -133,7 +133,7 @@ fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
 
 impl Program {
     /// Jumps to the ports of whole UDP packets over IPv4 to these addresses.
-    fn look_at_v4(&mut self, addresses: &[IpAddr]) {
+    fn match_v4(&mut self, addresses: &[IpAddr]) {
         const FRAGMENT: i32 = 0x3fff;
         self.step(code::LOAD_BYTE, 0, 23);
         self.jump(code::IF_NOT_EQUAL, 0, 17, Label::Leave);
@@ -159,7 +159,7 @@ impl Program {
     }
 
     /// Checks the ports of whole UDP packets over IPv6 to these addresses.
-    fn look_at_v6(&mut self, addresses: &[IpAddr]) {
+    fn match_v6(&mut self, addresses: &[IpAddr]) {
         self.jump(code::IF_NOT_EQUAL, 0, 0x86dd, Label::Leave);
         // A fragment has another header there.
         self.step(code::LOAD_BYTE, 0, 20);

@@ -363,7 +363,7 @@ impl<E: Egress> Dataplane<E> {
 
     fn insert(&mut self, frame: &[u8]) -> Handle {
         let handle = self.frames.insert(frame);
-        self.frames.look_for::<E>(handle);
+        self.frames.read_fields::<E>(handle);
         handle
     }
 
@@ -635,7 +635,7 @@ impl<E: Egress> Dataplane<E> {
         while let Some(frame) = self.passed.pop_front() {
             let handle = self.frames.insert(&frame);
             self.frames.describe_again(handle);
-            self.frames.look_for::<E>(handle);
+            self.frames.read_fields::<E>(handle);
             self.push(arrival, number, event(handle));
         }
     }

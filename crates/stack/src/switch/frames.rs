@@ -133,7 +133,7 @@ impl Frames {
     }
 
     /// Reads the fields that this kind of ports needs besides the DSCP.
-    pub(super) fn look_for<E: Egress>(&mut self, handle: Handle) {
+    pub(super) fn read_fields<E: Egress>(&mut self, handle: Handle) {
         if E::NOTIFIES {
             self.recognise(handle);
         }

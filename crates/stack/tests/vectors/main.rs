@@ -121,7 +121,7 @@ struct Switch<'a, P> {
     now: Time,
     ports: [P; PORTS],
     frames: Frames,
-    coins: ScriptedRng,
+    rng: ScriptedRng,
     drop_list: DropList,
     left: [VecDeque<Packet>; PORTS],
     dispositions: [u64; 3],
@@ -174,10 +174,9 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
     fn route(&mut self, mut travelling: VecDeque<Handle>) {
         while let Some(handle) = travelling.pop_front() {
             let port = self.exit(handle);
-            let Switch { model, now, frames, coins, drop_list, .. } = self;
+            let Switch { model, now, frames, rng, drop_list, .. } = self;
             let (now, model, pool) = (*now, *model, &mut Pool::none());
-            let context =
-                &mut PortContext { now, model, packets: frames, pool, rng: coins, drop_list };
+            let context = &mut PortContext { now, model, packets: frames, pool, rng, drop_list };
             self.ports[port].enqueue(handle, context);
             self.apply_dispositions(&mut travelling);
         }
@@ -218,7 +217,7 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
             "dropped" => self.dispositions[Disposition::Dropped as usize],
             "returned" => self.dispositions[Disposition::Returned as usize],
             "notified" => self.dispositions[Disposition::Notify as usize],
-            "coins" => self.coins.drawn,
+            "coins" => self.rng.drawn,
             _ => {
                 let (port, queue) = name.split_once('.').expect("a count names a port");
                 let port = &self.ports[port.parse::<usize>().expect("a port is a number")];
@@ -241,22 +240,16 @@ impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
         match command {
             Command::Config(_) => {}
             Command::At(time) => self.now = *time,
-            Command::ScriptedBit(coins) => self.coins.laid_out.extend(coins),
+            Command::ScriptedBit(coins) => self.rng.scripted.extend(coins),
             Command::Packet { packets, .. } => {
                 packets.iter().for_each(|(_, packet)| self.arrive(packet));
             }
             Command::Serve { port, times } => {
                 for _ in 0..*times {
-                    let Switch { model, now, frames, coins, drop_list, .. } = self;
+                    let Switch { model, now, frames, rng, drop_list, .. } = self;
                     let (now, model, pool) = (*now, *model, &mut Pool::none());
-                    let context = &mut PortContext {
-                        now,
-                        model,
-                        packets: frames,
-                        pool,
-                        rng: coins,
-                        drop_list,
-                    };
+                    let context =
+                        &mut PortContext { now, model, packets: frames, pool, rng, drop_list };
                     let sent = self.ports[*port].dequeue(context);
                     if let Some(handle) = sent {
                         let packet = self.packet(handle);
@@ -320,7 +313,7 @@ fn run_on<P: OutputPort<Model = ServiceModel>>(
         now: Time::ZERO,
         ports: std::array::from_fn(|_| P::with_model(0)),
         frames: Frames::new(Profile::PAPER, Lengths::Updated),
-        coins: ScriptedRng::default(),
+        rng: ScriptedRng::default(),
         drop_list: DropList::new(),
         left: Default::default(),
         dispositions: [0; 3],
@@ -333,7 +326,7 @@ fn run_on<P: OutputPort<Model = ServiceModel>>(
         switch.obey(command, &place);
     }
     assert!(switch.left.iter().all(VecDeque::is_empty), "{}: surplus", vector.file);
-    assert!(switch.coins.laid_out.is_empty(), "{}: coins", vector.file);
+    assert!(switch.rng.scripted.is_empty(), "{}: coins", vector.file);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Endpoint {
     #[cold]
     #[inline(never)]
     pub(super) fn measured(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
-        self.take(now, slot, sample, header);
+        self.record(now, slot, sample, header);
         let StreamState::Sending(sender) = &mut self.slots[slot as usize].stream_state else {
             return;
         };
@@ -59,7 +59,7 @@ impl Endpoint {
         self.sender_changed(now, slot);
     }
 
-    fn take(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
+    fn record(&mut self, now: Time, slot: u32, sample: Sample, header: &Header) {
         let peer = self.slots[slot as usize].key.peer;
         let rto = self.rto(peer);
         let trips = self.round_trips_mut(peer);

@@ -661,7 +661,7 @@ impl Subflow {
             // (3b) Another ACK advances: segments arrived that were not resent.
             Test::Probing if acked > 0 => {
                 self.test = Test::None;
-                self.take_back(statistics);
+                self.undo_reduction(statistics);
             }
             // (3a) A duplicate ACK: segments were lost, not delayed.
             Test::Probing => {
@@ -695,7 +695,7 @@ impl Subflow {
     }
 
     /// Undoes the last, needless reduction.
-    fn take_back(&mut self, statistics: &mut SenderStatistics) {
+    fn undo_reduction(&mut self, statistics: &mut SenderStatistics) {
         statistics.undone += 1;
         self.congestion.undo();
         self.round_trip.forgive();
@@ -719,7 +719,7 @@ impl Subflow {
             return;
         }
         match self.undo {
-            Some(1) => self.take_back(statistics),
+            Some(1) => self.undo_reduction(statistics),
             Some(count) if count > 1 => self.undo = Some(count - 1),
             _ => {}
         }
@@ -730,7 +730,7 @@ impl Subflow {
         // At least one tick of the coarser clock apart, so that rounding cannot cause it.
         let is_before = sent.as_ps() + (1 << 22) < self.mark_time.as_ps();
         if is_resent && is_before && self.phase != Phase::Open && self.undo.is_some_and(|n| n > 0) {
-            self.take_back(statistics);
+            self.undo_reduction(statistics);
         }
     }
 

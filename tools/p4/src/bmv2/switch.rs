@@ -173,7 +173,7 @@ impl<'p> Switch<'p> {
     }
 
     /// Takes the next packet from the queues of a port, before egress.
-    pub(crate) fn take(&mut self, port: u64) -> Option<Packet<'p>> {
+    pub(crate) fn pop(&mut self, port: u64) -> Option<Packet<'p>> {
         let mut queues = self.queues.range_mut((port, 0)..(port + 1, 0)).rev();
         let queue = queues.find_map(|(_, queue)| (!queue.is_empty()).then_some(queue))?;
         let mut packet = queue.pop_front()?;

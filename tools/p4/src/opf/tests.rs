@@ -115,7 +115,7 @@ fn marked(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// Forwards a frame without a draw. Returns output port and frame.
 fn forwarded(switch: &mut Switch<'_>, bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     let port = switch.receive(0, bytes).unwrap()?;
-    let packet = switch.take(port).expect("it is queued there");
+    let packet = switch.pop(port).expect("it is queued there");
     Some((port, switch.send(port, packet).unwrap()))
 }
 

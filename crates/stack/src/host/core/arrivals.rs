@@ -54,7 +54,7 @@ impl Name {
 
 /// Turns a delayed ACK into an ACK of one packet that pulls nothing. No host of this stack sends delayed ACKs, and
 /// their pull counter is not checked.
-fn take_delayed_as_single(packet: &mut Packet) {
+fn clear_delayed_ack(packet: &mut Packet) {
     let header = &mut packet.header;
     if header.delayed_ack().is_some() {
         header.flags = header.flags.without(Flags::DELAYED_ACK | Flags::PULL);
@@ -70,7 +70,7 @@ impl Core {
         self.statistics.bytes_in += bytes.len() as u64;
         let frame = Frame::new(bytes);
         match frame.and_then(|frame| Ok((frame.ethernet(), self.understand(&frame)?))) {
-            Ok((ethernet, parsed)) => self.take(now, ethernet, &parsed),
+            Ok((ethernet, parsed)) => self.handle_parsed(now, ethernet, &parsed),
             Err(error) => self.statistics.refuse(error),
         }
     }
@@ -101,7 +101,7 @@ impl Core {
         }
     }
 
-    fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
+    fn handle_parsed(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
         let Datagram { source, destination, .. } = parsed.datagram;
         // A packet from this host's own address is forged.
         if self.peers.host(destination) != Some(ME) || self.peers.host(source) == Some(ME) {
@@ -129,7 +129,7 @@ impl Core {
         };
         if packet.header.kind == Kind::Data {
             let records = Records::new(parsed.extension, parsed.payload.len()).flatten();
-            Core::riders(&packet, records).for_each(|ack| self.take_packet(now, ack, &[], &[]));
+            Core::riders(&packet, records).for_each(|ack| self.handle_packet(now, ack, &[], &[]));
         }
         let name = Name::of(&packet);
         if packet.header.kind == Kind::Nack
@@ -137,12 +137,12 @@ impl Core {
         {
             return self.was_challenged(now, &packet, name, token);
         }
-        self.take_packet(now, packet, parsed.payload, parsed.extension);
+        self.handle_packet(now, packet, parsed.payload, parsed.extension);
     }
 
-    fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
+    fn handle_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
         let name = Name::of(&packet);
-        take_delayed_as_single(&mut packet);
+        clear_delayed_ack(&mut packet);
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {
