@@ -101,22 +101,29 @@ fn an_unresolved_neighbour_is_queried_again_soon() {
     assert_eq!(world.run_to(460), 1, "its request came again, and is ACKed");
 }
 
-/// A flood of strangers causes no repeated queries.
+/// Strangers and peers whose connections have ended cause no repeated queries.
 #[test]
 fn only_peers_with_connections_are_queried_again() {
-    let mut world = World::new(1, |_| {});
+    // A connection is remembered for a second.
+    let mut world = World::new(1, |config| config.ndp.follows_path = None);
     world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
+    world.run_to(1);
+    assert!(world.host.core().accept().is_some());
     for number in 10..100 {
         // To an unused service: nothing is kept of it.
-        let forged = Forged { service: 99, ..Forged::syn(address(number), 1) };
-        world.cable.tx_burst(&[&[&forged.frame(b"x", &[])]]).unwrap();
+        let stranger = Forged { service: 99, ..Forged::syn(address(number), 1) };
+        let ends = request(address(number + 100), 1, b"x");
+        world.cable.tx_burst(&[&[&stranger.frame(b"x", &[])], &[&ends]]).unwrap();
+        world.run_to(1);
+        let connection = world.host.core().accept().expect("a new connection");
+        world.host.core().abandon(ms(1), connection);
     }
-    world.host.core().add_peer(address(200), &[], [3; 6]);
+    world.host.core().add_peer(address(201), &[], [3; 6]);
     world.run_to(21_000);
-    for peer in [9, 200] {
+    for peer in [9, 201] {
         assert!(world.asked_for(address(peer)) >= 4, "every five seconds");
     }
-    for number in 10..100 {
+    for number in (10..100).chain(110..200) {
         assert!(world.asked_for(address(number)) <= 1, "{number}");
     }
 }
