@@ -8,10 +8,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import matplotlib
 import polars
-from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from trimline.comparison import SIZES, by_size, ended, goodputs_gbps, size_name, sized
@@ -46,19 +45,19 @@ Looks = Mapping[str, Mapping[str, Any]]
 
 def write(results: Results, folder: Path) -> list[Path]:
     """Draws a comparison; gives the files written."""
-    with pyplot.rc_context(style.SETTINGS):
+    with matplotlib.rc_context(style.SETTINGS):
         return style.write(figure(results), folder, "compare")
 
 
-def figure(results: Results) -> Figure:
+def figure(results: Results) -> style.Drawing:
     """Draws a comparison, with its legend."""
-    with pyplot.rc_context(style.SETTINGS):
+    with matplotlib.rc_context(style.SETTINGS):
         drawn = draw(results)
         finish(drawn)
         return drawn
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results) -> style.Drawing:
     """CDFs and slowdowns of flows that have a size, goodput of those that have none."""
     groups = results.groups()
     flows = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
