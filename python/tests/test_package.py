@@ -346,6 +346,13 @@ class Frames(InScratch):
         self.assertIn("seed-2 (stopped before its end)", page)
         page = trimline.report(self.out, include_stopped=True).read_text(encoding="utf-8")
         self.assertIn("They are in the numbers below.", page)
+        stopped = trimline.Results(results.folder, results.stopped)
+        for call in (stopped.slowdown, stopped.cdf, stopped.plot):
+            with self.assertRaisesRegex(trimline.MalformedResult, "every run was stopped"):
+                call()
+        self.assertEqual(len(stopped.slowdown(include_stopped=True)), 1)
+        self.assertEqual(len(stopped.plot(include_stopped=True).axes), 3)
+        self.assertNotIn("<img", stopped._repr_html_())
 
 
 class Documented(InScratch):

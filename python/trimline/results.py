@@ -436,11 +436,11 @@ class Results(Sequence[Result]):
 
         return cdf(self, column, include_stopped=include_stopped)
 
-    def plot(self) -> Drawing:
+    def plot(self, *, include_stopped: bool = False) -> Drawing:
         """Completion times and slowdowns of flows with a size, goodput of the others."""
         from trimline.plot import comparison  # noqa: PLC0415
 
-        return comparison.figure(self)
+        return comparison.figure(self, include_stopped=include_stopped)
 
 
 def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> polars.LazyFrame:

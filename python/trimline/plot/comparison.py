@@ -15,6 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from trimline.comparison import SIZES, by_size, ended, goodputs_gbps, size_name, sized
 from trimline.curves import spread
+from trimline.distributions import groups_of
 from trimline.files import MalformedResult
 from trimline.looks import GREY, colours_of, label_of
 from trimline.means import quantile
@@ -49,17 +50,17 @@ def write(results: Results, folder: Path) -> list[Path]:
         return style.write(figure(results), folder, "compare")
 
 
-def figure(results: Results) -> style.Drawing:
+def figure(results: Results, *, include_stopped: bool = False) -> style.Drawing:
     """Draws a comparison, with its legend."""
     with matplotlib.rc_context(style.SETTINGS):
-        drawn = draw(results)
+        drawn = draw(results, include_stopped=include_stopped)
         finish(drawn)
         return drawn
 
 
-def draw(results: Results) -> style.Drawing:
+def draw(results: Results, *, include_stopped: bool = False) -> style.Drawing:
     """CDFs and slowdowns of flows that have a size, goodput of those that have none."""
-    groups = results.groups()
+    groups = groups_of(results, include_stopped)
     flows = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
     long = {name: [goodputs_gbps(run) for run in runs] for name, runs in groups.items()}
     has_sized = any(map(len, flows.values()))
