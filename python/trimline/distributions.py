@@ -55,8 +55,8 @@ def groups_of(results: Results, include_stopped: bool = False) -> dict[str, list
     groups = results.groups(include_stopped=include_stopped)
     if results.stopped and not groups:
         raise MalformedResult(
-            f"{results.folder}: every run was stopped before its end; pass include_stopped=True, or "
-            "run again"
+            f"{results.folder}: every run was stopped before its end; "
+            "pass include_stopped=True, or run again"
         )
     return groups
 
