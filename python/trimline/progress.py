@@ -33,16 +33,16 @@ class Progress:
             self.bar.close()
 
     def watch(self, run: str) -> Callable[..., None]:
-        """Takes the progress of a run from the simulator."""
+        """Returns a callback that takes the progress of a run from the simulator."""
         return lambda *progress: self.at(run, share(*progress))
 
     def at(self, run: str, share: float) -> None:
-        """A run is so far."""
+        """Sets the share of a run that is done."""
         self.shares[run] = share
         self.draw()
 
     def end(self, run: str) -> None:
-        """A run has ended."""
+        """Counts a run that has ended."""
         self.shares.pop(run, None)
         self.done += 1
         self.draw()
