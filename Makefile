@@ -7,7 +7,7 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site
+.PHONY: help demo demo-stages test test-stages tested other-tests golden quick-tested python-test first-hour lint rust-lint lock-files module module-tested python-lint wheel-test dist packages bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 see see-test wasm-target fuzz hostile hostile-stages soak miri large-result quick hashes mutations mutations-some checked nightly site notebooks
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -16,6 +16,7 @@ help:
 	@echo "make hashes              whether the quick tier has the results that it had: for changes that must move none"
 	@echo "make first-hour          the commands of docs/start.md, tutorials, first hour and errors, and what they print"
 	@echo "make site                the documentation site, in out/site"
+	@echo "make notebooks           runs the notebooks of docs/notebooks, into out/notebooks: 10 s"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
 	@echo "make wheel-test          the wheel in an empty root without Rust, and there the script of the README; docs/start.md"
@@ -125,12 +126,20 @@ python-test:
 first-hour: module-tested venv
 	scripts/run_document.py docs/start.md docs/tutorials/*.md docs/first-hour.md docs/errors.md
 
+# The notebooks with their output, and as pages of the site: of a progress bar these have the last state alone, which is
+# empty.
+notebooks: module-tested venv
+	rm -rf out/notebooks && mkdir -p out/notebooks && cp docs/notebooks/*.ipynb out/notebooks
+	.venv/bin/jupyter nbconvert --log-level WARN --execute --inplace out/notebooks/*.ipynb
+	.venv/bin/jupyter nbconvert --log-level WARN --CoalesceStreamsPreprocessor.enabled=True --to markdown \
+		out/notebooks/*.ipynb
+
 # Its packages stand apart. Rust's documentation is part of it if `make lint` or `cargo doc` has made it.
 out/site-venv/installed: docs/requirements.txt | prerequisites
 	python3 -m venv out/site-venv
 	out/site-venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
-site: module-tested out/site-venv/installed
+site: notebooks out/site-venv/installed
 	out/site-venv/bin/python scripts/site.py $(TESTED)
 
 lint: rust-lint python-lint

@@ -5,10 +5,10 @@ usage: site.py PROGRAM
 
 The site has the repository's own layout: its documents stand in out/site-src under the same names,
 so a link that works in the repository works on the site. Generated pages stand beside them:
-commands (from the help of PROGRAM), the Python API, Rust crates, and the gallery (from the
-experiments' READMEs; with their pictures, if docs/figures or out/ has them). mkdocs.yml orders the
-pages. The site goes to out/site/VERSION, with `latest` beside it and a list of versions. It loads
-nothing from another host; a page that does is an error.
+commands (from the help of PROGRAM), the Python API, Rust crates, the notebooks that `make notebooks`
+ran, and the gallery (from the experiments' READMEs; with their pictures, if docs/figures or out/ has
+them). mkdocs.yml orders the pages. The site goes to out/site/VERSION, with `latest` beside it and a
+list of versions. It loads nothing from another host; a page that does is an error.
 """
 
 import json
@@ -52,8 +52,8 @@ def write(name, text):
 
 
 def documents():
-    """Copies Markdown files, pictures and styles."""
-    wanted = ("*.md", "docs/*.png", "docs/*.svg", "docs/*.css")
+    """Copies Markdown files, pictures, styles and notebooks."""
+    wanted = ("*.md", "docs/*.png", "docs/*.svg", "docs/*.css", "docs/*.ipynb")
     names = output(
         "git", "ls-files", "--cached", "--others", "--exclude-standard", *wanted
     ).splitlines()
@@ -67,6 +67,17 @@ def documents():
         else:
             (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, SOURCE / name)
+
+
+def notebooks():
+    """Puts the page of each notebook, which `make notebooks` ran, beside it."""
+    for path in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        page = ROOT / "out/notebooks" / path.with_suffix(".md").name
+        title, _, rest = page.read_text(encoding="utf-8").partition("\n")
+        head = f"{title}\n\n[This page as a notebook]({path.name})\n"
+        write(f"docs/notebooks/{page.name}", head + rest)
+    for pictures in (ROOT / "out/notebooks").glob("*_files"):
+        shutil.copytree(pictures, SOURCE / "docs/notebooks" / pictures.name)
 
 
 def commands(program):
@@ -227,6 +238,7 @@ def main(program):
     shutil.rmtree(SITE / version, ignore_errors=True)
     rustdoc = ROOT / "target/doc"
     documents()
+    notebooks()
     commands(program)
     python_api()
     rust(rustdoc.exists())

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
+
+import jsonschema
 
 import trimline
 from tests import skip
@@ -245,6 +248,56 @@ class Blocks(unittest.TestCase):
             check=False,
         )
         self.assertEqual(asked.returncode, 0, f"trimline {' '.join(words)}: {asked.stderr}")
+
+
+class Scenarios(unittest.TestCase):
+    """The scenario files of the repository, as an editor reads them."""
+
+    def test_the_first_line_names_the_schema_and_the_schema_accepts_the_file(self) -> None:
+        """Examples and experiments. A misspelt key is refused."""
+        schema = json.loads((ROOT / "schema/scenario.schema.json").read_text(encoding="utf-8"))
+        validator = jsonschema.Draft202012Validator(schema)
+        found = [*ROOT.glob("examples/*.toml"), *ROOT.glob("experiments/*/*/scenario.toml")]
+        found += ROOT.glob("experiments/*/*/simulated.toml")
+        self.assertGreater(len(found), 90)
+        for path in found:
+            # A configuration of trimline-switch is no scenario.
+            if path.name == "switch.toml":
+                continue
+            with self.subTest(path=str(path.relative_to(ROOT))):
+                text = path.read_text(encoding="utf-8")
+                first = text.partition("\n")[0].removeprefix("#:schema ")
+                named = (path.parent / first).resolve()
+                self.assertEqual(named, ROOT / "schema/scenario.schema.json")
+                scenario = tomllib.loads(text)
+                self.assertIsNone(next(validator.iter_errors(scenario), None))
+                self.assertFalse(validator.is_valid({**scenario, "duraton": "1ms"}))
+        # What is missing is missing, unless series may have it.
+        flows = {"name": "w", "permutation": {}, "size": "9KB"}
+        whole = {"topology": {"star": {"hosts": 4}}, "workload": [flows]}
+        series = [{"name": "s", "topology": whole["topology"]}]
+        self.assertTrue(validator.is_valid(whole))
+        self.assertFalse(validator.is_valid({"workload": [flows]}))
+        self.assertTrue(validator.is_valid({"workload": [flows], "series": series}))
+
+
+class Notebooks(unittest.TestCase):
+    """The notebooks of the documentation; `make notebooks` runs them."""
+
+    def test_notebooks_are_stored_without_output_and_are_on_the_site(self) -> None:
+        """A diff shows what somebody wrote; links lead somewhere."""
+        found = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
+        self.assertGreaterEqual(len(found), 3)
+        site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+        for path in found:
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            for cell in cells:
+                with self.subTest(path=path.name, cell=cell["id"]):
+                    self.assertFalse(cell.get("outputs"))
+                    self.assertIsNone(cell.get("execution_count"))
+                    for link in re.findall(r"\]\((?!http)([^)#]+)", "".join(cell["source"])):
+                        self.assertTrue((path.parent / link).is_file(), link)
+            self.assertIn(f"docs/notebooks/{path.stem}.md", site)
 
 
 if __name__ == "__main__":

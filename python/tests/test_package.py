@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -25,62 +24,18 @@ import tomli_w
 from matplotlib import pyplot
 
 import trimline
-from tests import skip
+from tests.scratch import INCAST, InScratch
 from trimline import (
     _core,
     drawings,
     looks,
     reporting,
     results,
-    running,
-    sweeping,
     swept,
-    worker,
 )
 from trimline.comparison import ended, goodputs_gbps, measures, size_name, table, with_series
 from trimline.means import Measure
 from trimline.plot import comparison
-
-INCAST: dict[str, Any] = {
-    "name": "incast",
-    "duration": "1ms",
-    "topology": {"fattree": {"k": 4}},
-    "workload": [
-        {"name": "replies", "incast": {"receiver": 0, "senders": 10}, "size": "90KB"},
-        {"name": "background", "permutation": {}, "size": "long-lived"},
-    ],
-    "output": {"ports": True, "series": "50us", "timeline": {"places": ["tor 0 down 0"]}},
-}
-
-
-def finished(folder: Path) -> int:
-    """Runs with a manifest, while folders come, go and are renamed."""
-    return sum("manifest.json" in names for _, _, names in os.walk(folder))
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """The files that must repeat: all but the manifest, which has the wall time."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in found
-        if path.name not in ("manifest.json", "report.html")
-    }
-
-
-def setUpModule() -> None:
-    """A shell lets background processes ignore Ctrl-C; the processes tested here must not."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-class InScratch(unittest.TestCase):
-    """A folder of its own for each test."""
-
-    def setUp(self) -> None:
-        """Makes the folder."""
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.out = Path(scratch.name)
 
 
 class Run(InScratch):
@@ -155,13 +110,6 @@ class Run(InScratch):
         self.assertGreater(counted, 50)
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(list(self.out.iterdir()), [])
-
-    def test_progress_is_reported(self) -> None:
-        """A line with the share and the rate."""
-        lines: list[str] = []
-        line = running.ProgressLine("a", 0, 2, lines.append)
-        self.assertTrue(line(500_000_000, 1_000_000_000, 10**6, 3, 4))
-        self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
 
 
 class Folders(InScratch):
@@ -398,6 +346,13 @@ class Frames(InScratch):
         self.assertIn("seed-2 (stopped before its end)", page)
         page = trimline.report(self.out, include_stopped=True).read_text(encoding="utf-8")
         self.assertIn("They are in the numbers below.", page)
+        stopped = trimline.Results(results.folder, results.stopped)
+        for call in (stopped.slowdown, stopped.cdf, stopped.plot):
+            with self.assertRaisesRegex(trimline.MalformedResult, "every run was stopped"):
+                call()
+        self.assertEqual(len(stopped.slowdown(include_stopped=True)), 1)
+        self.assertEqual(len(stopped.plot(include_stopped=True).axes), 3)
+        self.assertNotIn("<img", stopped._repr_html_())
 
 
 class Documented(InScratch):
@@ -448,132 +403,6 @@ class Reproduce(InScratch):
             trimline.reproduce("ndp", self.out)
         with self.assertRaisesRegex(RuntimeError, "ended with status 2"):
             trimline.reproduce("ndp/fig99", self.out)
-
-
-class Sweep(InScratch):
-    """`trimline.sweep`: the same bytes wherever the runs are."""
-
-    def test_a_pool_gives_the_bytes_of_one_process(self) -> None:
-        """Run by run, file by file."""
-        trimline.run(INCAST, self.out / "here", seeds="1..4")
-        trimline.sweep(INCAST, self.out / "pool", seeds="1..4", workers=2)
-        self.assertEqual(files(self.out / "here"), files(self.out / "pool"))
-
-    def test_a_killed_worker_loses_nothing(self) -> None:
-        """Its run is done by another one; the finished runs stay."""
-        killed: list[int] = []
-
-        class Doomed(worker.Worker):
-            def run(self, scenario: trimline.Scenario, place: int) -> worker.Files | str:
-                if place == 2 and not killed:
-                    killed.append(self.process.pid)
-                    self.process.kill()
-                return super().run(scenario, place)
-
-        with mock.patch.object(sweeping, "Worker", Doomed):
-            trimline.sweep(INCAST, self.out / "pool", seeds="1..4", workers=2)
-        self.assertEqual(len(killed), 1)
-        trimline.run(INCAST, self.out / "here", seeds="1..4")
-        self.assertEqual(files(self.out / "here"), files(self.out / "pool"))
-
-    def test_a_run_that_kills_every_worker_is_given_up(self) -> None:
-        """After three trials; the other runs have their results."""
-
-        class Doomed(worker.Worker):
-            def run(self, scenario: trimline.Scenario, place: int) -> worker.Files | str:
-                if place == 1:
-                    self.process.kill()
-                return super().run(scenario, place)
-
-        with (
-            mock.patch.object(sweeping, "Worker", Doomed),
-            self.assertRaisesRegex(trimline.SweepError, "1 of 3 runs failed, seed-2: .* died 3"),
-        ):
-            trimline.sweep(INCAST, self.out, seeds="1..3", workers=2)
-        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["seed-1", "seed-3"])
-        trimline.sweep(INCAST, self.out, seeds="1..3", workers=1)
-        self.assertEqual(len(trimline.Results.read(self.out)), 3)
-
-    def test_a_sweep_that_was_killed_resumes(self) -> None:
-        """Does not repeat the finished runs of fifty seeds; all files are the same bytes."""
-        script = (
-            "import json, sys, trimline\n"
-            "trimline.sweep(json.loads(sys.argv[1]), sys.argv[2], seeds='1..50', workers=2)\n"
-        )
-        words = [sys.executable, "-c", script, json.dumps(INCAST), str(self.out / "pool")]
-        process = subprocess.Popen(words)
-        while finished(self.out) < 5 and process.poll() is None:
-            time.sleep(0.01)
-        self.assertIsNone(process.poll(), "it goes on")
-        process.kill()
-        process.wait()
-        done = {path: path.stat().st_mtime_ns for path in self.out.rglob("manifest.json")}
-        results = trimline.sweep(INCAST, self.out / "pool", seeds="1..50", workers=2)
-        self.assertEqual(len(results), 50)
-        whole = [path for path in done if not path.parent.name.startswith(".")]
-        self.assertGreaterEqual(len(whole), 4)
-        for path in whole:
-            self.assertEqual(path.stat().st_mtime_ns, done[path])
-        trimline.run(INCAST, self.out / "here", seeds="1..50")
-        self.assertEqual(
-            files(self.out / "here"),
-            {name: text for name, text in files(self.out / "pool").items() if name[0] != "."},
-        )
-
-    def test_an_interrupt_ends_workers_and_keeps_finished_runs(self) -> None:
-        """Ctrl-C in the middle: an exception, no process, nothing half-written."""
-        script = (
-            "import json, signal, sys, trimline\n"
-            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-            "trimline.sweep(json.loads(sys.argv[1]), sys.argv[2], seeds='1..500', workers=2)\n"
-        )
-        mark = f"TRIMLINE_TEST={self.out.name}"
-        with subprocess.Popen(
-            [sys.executable, "-c", script, json.dumps(INCAST), str(self.out / "pool")],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "TRIMLINE_TEST": self.out.name},
-        ) as process:
-            while finished(self.out) < 5:
-                time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)[1]
-        self.assertTrue(said.rstrip().endswith("KeyboardInterrupt"), said)
-        self.assertNotIn("Exception in thread", said)
-        self.assertIn(process.returncode, (1, -signal.SIGINT))
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                self.assertNotIn(mark.encode(), path.read_bytes(), path)
-        for path in (self.out / "pool").iterdir():
-            self.assertTrue((path / "manifest.json").is_file(), path)
-
-
-class Cluster(InScratch):
-    """Sweeps on a Dask cluster, by the address of its scheduler."""
-
-    def test_fifty_seeds_on_a_cluster_match_those_of_the_pool(self) -> None:
-        """A cluster gives the same bytes, also when a worker is killed in the middle."""
-        try:
-            from distributed import LocalCluster  # noqa: PLC0415
-        except ImportError:
-            skip(self, "distributed is not installed")
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster:
-            victim = next(iter(cluster.workers.values())).process.process.pid
-
-            def kill() -> None:
-                while finished(self.out) < 5:
-                    time.sleep(0.01)
-                os.kill(victim, signal.SIGKILL)
-
-            killer = threading.Thread(target=kill)
-            killer.start()
-            address = cluster.scheduler_address
-            trimline.sweep(INCAST, self.out / "dask", seeds="1..50", scheduler=address)
-            killer.join()
-        trimline.sweep(INCAST, self.out / "pool", seeds="1..50", workers=2)
-        self.assertEqual(files(self.out / "dask"), files(self.out / "pool"))
 
 
 class Compare(InScratch):

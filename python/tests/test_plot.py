@@ -341,3 +341,14 @@ class Command(Made):
             self.assertTrue((path.parent / "scenario.toml").is_file(), identifier)
             self.assertTrue(callable(figure_of(identifier)), identifier)
         self.assertEqual(pyplot.get_fignums(), [])
+
+    def test_a_figure_leaves_the_backend_of_pyplot_alone(self) -> None:
+        """The pictures that a notebook draws behind it are shown; the figure shows itself."""
+        script = (
+            "import matplotlib; matplotlib.use('svg'); from trimline import plot\n"
+            "figure, axes = plot.panels(); print(matplotlib.get_backend())\n"
+            "print(figure._repr_png_()[1:4])\n"
+        )
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+        printed = subprocess.check_output([sys.executable, "-c", script], env=environment)
+        self.assertEqual(printed.split(), [b"svg", b"b'PNG'"])

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from trimline.files import MalformedResult
     from trimline.reporting import report
     from trimline.results import Result, Results
-    from trimline.running import run
+    from trimline.running import Interrupted, run
     from trimline.scenario import Scenario, ScenarioError
     from trimline.sweeping import SweepError, sweep
 
 __all__ = [
     "Comparison",
+    "Interrupted",
     "MalformedResult",
     "Reproduction",
     "Result",
@@ -53,6 +54,7 @@ _PLACES = {
     "MalformedResult": "files",
     "Result": "results",
     "Results": "results",
+    "Interrupted": "running",
     "run": "running",
     "Scenario": "scenario",
     "ScenarioError": "scenario",

@@ -62,6 +62,7 @@ def compare(
     workers: int | None = None,
     scheduler: str | None = None,
     resume: bool = True,
+    progress: bool | None = None,
     timers: str | None = None,
     ignore_memory: bool = False,
 ) -> Comparison:
@@ -71,9 +72,9 @@ def compare(
     left out. `settings` override its keys, as in `run`. Each transport runs over its own kind of
     switch, unless the scenario says `switch.profile`. `timers` is a preset of those transports
     that have timers: `linux`, `datacenter` or `rfc`. Timers that may decide more than the
-    transports do are warned of, and so are payloads that differ. Memory is as in `run`. A scheme is
-    a transport with its switches, phantom queues and pacers: one that is built in, or that has a
-    table `scheme` in the scenario.
+    transports do are warned of, and so are payloads that differ. A scheme is a transport with its
+    switches, phantom queues and pacers: one that is built in, or that has a table `scheme` in the
+    scenario. Everything else is as in `sweep`.
     """
     from trimline.sweeping import chosen, sweep  # noqa: PLC0415
 
@@ -97,6 +98,7 @@ def compare(
         workers=workers,
         scheduler=scheduler,
         resume=resume,
+        progress=progress,
         series=names,
         ignore_memory=ignore_memory,
     )

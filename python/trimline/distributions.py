@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars
 
 from trimline.comparison import SIZES, by_size, ended, size_name
+from trimline.files import MalformedResult
 from trimline.means import Measure, quantile
 from trimline.results import FLOWS, keyed
 
@@ -26,7 +27,7 @@ def slowdown(results: Results, by: str | None, *, include_stopped: bool) -> pola
     if by not in ("size", None):
         raise ValueError(f'slowdown by {by!r}; expected "size" or None')
     frames = []
-    for runs in results.groups(include_stopped=include_stopped).values():
+    for runs in groups_of(results, include_stopped).values():
         seeds = [classes(run, by) for run in runs]
         rows: list[dict[str, Any]] = []
         for name in [each for each in ("", *CLASSES) if any(each in found for found in seeds)]:
@@ -49,6 +50,17 @@ def slowdown(results: Results, by: str | None, *, include_stopped: bool) -> pola
     return polars.concat(frames, how="diagonal") if frames else polars.DataFrame()
 
 
+def groups_of(results: Results, include_stopped: bool = False) -> dict[str, list[Result]]:
+    """The groups of the results; an error if all runs were stopped and none is to be included."""
+    groups = results.groups(include_stopped=include_stopped)
+    if results.stopped and not groups:
+        raise MalformedResult(
+            f"{results.folder}: every run was stopped before its end; "
+            "pass include_stopped=True, or run again"
+        )
+    return groups
+
+
 def classes(run: Result, by: str | None) -> dict[str, polars.DataFrame]:
     """The delivered flows of a run that have a slowdown, by class of size."""
     flows = ended(run).filter(polars.col("slowdown").is_not_null())
@@ -63,7 +75,7 @@ def cdf(results: Results, column: str, *, include_stopped: bool) -> polars.DataF
         numbers = ", ".join(name for name, kind in FLOWS.items() if kind.is_numeric())
         raise ValueError(f"no numbers in a column {column!r} of flows; expected one of {numbers}")
     frames = []
-    for runs in results.groups(include_stopped=include_stopped).values():
+    for runs in groups_of(results, include_stopped).values():
         each = [run.scan().select(column).drop_nulls() for run in runs]
         frame = polars.concat(each).sort(column).collect(engine="streaming")
         share = polars.int_range(1, polars.len() + 1) / polars.len()

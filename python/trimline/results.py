@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from trimline.files import MalformedResult, read_json
 from trimline.swept import Value, order, shown, type_of, typed
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from trimline.plot.style import Drawing
 
 #: flows.csv: a row of a flow takes about 130 bytes. Numbers that one adds up have 64 bits, because
 #: a sum of narrower ones is as narrow. Signed, so that a difference below zero is below zero.
@@ -315,9 +314,7 @@ class Results(Sequence[Result]):
         flows = sum(run.summary["flows"]["total"] for run in self.runs)
         if not flows or flows > DRAWN_FLOWS or not 1 <= len(self.groups()) <= DRAWN_GROUPS:
             return ""
-        made = io.BytesIO()
-        self.plot().savefig(made, format="png")
-        image = base64.b64encode(made.getvalue()).decode()
+        image = base64.b64encode(self.plot()._repr_png_()).decode()
         return f'<img alt="completion times" src="data:image/png;base64,{image}">'
 
     @property
@@ -439,11 +436,11 @@ class Results(Sequence[Result]):
 
         return cdf(self, column, include_stopped=include_stopped)
 
-    def plot(self) -> Figure:
+    def plot(self, *, include_stopped: bool = False) -> Drawing:
         """Completion times and slowdowns of flows with a size, goodput of the others."""
         from trimline.plot import comparison  # noqa: PLC0415
 
-        return comparison.figure(self)
+        return comparison.figure(self, include_stopped=include_stopped)
 
 
 def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> polars.LazyFrame:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from trimline.progress import Progress
 from trimline.results import Result, Results
 from trimline.scenario import RunName, Scenario
 from trimline.swept import typed
@@ -30,24 +29,97 @@ def run(
     Results are written below `out` (default: as the command, out/ and the place of the scenario's
     file, or its name). The folder holds the runs of this call alone: what an earlier one left there
     of this scenario is removed, anything else is an `OSError`, and so is another call that writes
-    there. The interpreter is free meanwhile. Ctrl-C raises `KeyboardInterrupt`: finished runs stay,
-    and with `resume` the next call goes on behind them. Progress is shown on a terminal, or as
-    `progress` says. Runs that need more memory than there is are a `MemoryError`, unless
-    `ignore_memory`.
+    there. The interpreter is free meanwhile. Ctrl-C raises `Interrupted`, a `KeyboardInterrupt`
+    with the finished runs; with `resume` the next call does the others. A terminal and a notebook
+    show a progress bar, unless `progress` is false; if it is true, stderr always gets one. Runs
+    that need more memory than there is are a `MemoryError`, unless `ignore_memory`.
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
     folder = Path(out) if out is not None else read.folder()
-    show = sys.stderr.isatty() if progress is None else progress
     runs = read.runs
     if not ignore_memory:
         read.checked.fit([each.place for each in runs], 1)
-    with locked(read, folder, runs):
-        for each in runs:
-            progress_line = ProgressLine(each.name, each.place, len(runs)) if show else None
-            read.checked.run(each.place, folder / each.name, resume, progress_line)
-            if progress_line is not None:
-                progress_line.end()
+    with locked(read, folder, runs), interruptible(read, folder, runs, resume):
+        left = pending(read, folder, runs) if resume else runs
+        with Progress(len(runs), len(runs) - len(left), progress) as shown:
+            for each in left:
+                watch = shown.watch(each.name)
+                read.checked.run(each.place, folder / each.name, resume, watch)
+                shown.end(each.name)
     return collected(folder, runs)
+
+
+class Incomplete:
+    """An exception of a call that did not finish all runs: its results, and what is missing."""
+
+    #: Results, missing runs, failed runs, and true if the same call resumes.
+    args: tuple[Any, ...]
+
+    @property
+    def results(self) -> Results:
+        """The finished runs."""
+        found: Results = self.args[0]
+        return found
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names of runs without a result."""
+        names: tuple[str, ...] = self.args[1]
+        return names
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The runs that failed, and why."""
+        reasons: dict[str, str] = self.args[2]
+        return reasons
+
+    def __str__(self) -> str:
+        """Says how many runs are done, which are missing, and how to do them."""
+        done, missing, failed, resumes = self.args
+        total = len(done) + len(missing)
+        text = f"{len(done)} of {total} runs are done and stay in {done.folder}"
+        if failed:
+            first, reason = next(iter(failed.items()))
+            text = f"{len(failed)} of {total} runs failed, {first}: {reason}; {text}"
+        if missing:
+            more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+            call = "the same call" if resumes else "the same call with resume=True"
+            text += f"; missing: {', '.join(missing[:NAMED])}{more}; {call} does only these"
+        return text
+
+
+class Interrupted(Incomplete, KeyboardInterrupt):
+    """Ctrl-C ended a call before its last run."""
+
+
+#: Missing runs that a message names.
+NAMED = 3
+
+
+@contextmanager
+def interruptible(
+    scenario: Scenario, folder: Path, runs: Sequence[RunName], resumes: bool
+) -> Iterator[None]:
+    """Ctrl-C raises `Interrupted` meanwhile."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(*done_and_missing(scenario, folder, runs), {}, resumes) from None
+
+
+def done_and_missing(
+    scenario: Scenario, folder: Path, runs: Sequence[RunName]
+) -> tuple[Results, tuple[str, ...]]:
+    """The results of finished runs, and the names of the others."""
+    left = pending(scenario, folder, runs)
+    places = {run.place for run in left}
+    done = [run for run in runs if run.place not in places]
+    return collected(folder, done), tuple(run.name for run in left)
+
+
+def pending(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> list[RunName]:
+    """The runs that have no result of this scenario by this program in the folder."""
+    return [run for run in runs if not scenario.checked.is_there(run.place, folder / run.name)]
 
 
 @contextmanager
@@ -69,31 +141,3 @@ def collected(folder: Path, runs: Sequence[RunName]) -> Results:
     """The results of a scenario's runs, in its order."""
     made = (Result(folder / r.name, r.series, typed(r.point), r.seed) for r in runs)
     return Results(folder, tuple(made))
-
-
-class ProgressLine:
-    """One line on a terminal: how far a run is."""
-
-    def __init__(
-        self, name: str, place: int, runs: int, write: Callable[[str], object] | None = None
-    ) -> None:
-        """`write` takes the line; by default it overwrites itself on stderr."""
-        self.head = f"{name} ({place + 1} of {runs})" if runs > 1 else name
-        self.start = time.monotonic()
-        self.write = write or sys.stderr.write
-
-    def __call__(
-        self, simulated: int, duration: int | None, hops: int, done: int, flows: int
-    ) -> bool:
-        """Tells; the run goes on."""
-        seconds = max(time.monotonic() - self.start, 1e-9)
-        share = simulated / duration if duration else done / flows if flows else 0.0
-        ahead = f", {seconds * (1 - share) / share:.0f} s to go" if share > 0.01 else ""
-        rate = hops / seconds / 1e6
-        line = f"{self.head}: {simulated / 1e9:.3f} ms simulated, {share:.0%}{ahead}, "
-        self.write(f"\r{line}{rate:.1f} M packet-hops/s\x1b[K")
-        return True
-
-    def end(self) -> None:
-        """Clears the line."""
-        self.write("\r\x1b[K")

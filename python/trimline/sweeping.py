@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import queue
-import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from trimline import _core
+from trimline.progress import Progress
 from trimline.results import Results
-from trimline.running import collected, locked
+from trimline.running import Incomplete, collected, done_and_missing, interruptible, locked, pending
 from trimline.scenario import RunName, Scenario, ScenarioError
 from trimline.worker import Files, Worker, WorkerDied, one
 
@@ -21,8 +22,8 @@ from trimline.worker import Files, Worker, WorkerDied, one
 TRIALS = 3
 
 
-class SweepError(Exception):
-    """Runs that could not be done; the others have their results."""
+class SweepError(Incomplete, Exception):
+    """Runs failed; the others have their results."""
 
 
 def sweep(
@@ -46,20 +47,20 @@ def sweep(
     its `scheduler` (`tcp://host:8786`; needs trimline[dask]). Either way the files are the same,
     to the byte. A result is written when its run ends, whole or not at all; with `resume` runs
     whose result is there, of the same scenario by the same program, are not done again. A run
-    whose worker dies is tried again on another, three times in all. Folder and memory are as in
-    `run`; only as many runs are under way as fit in memory together. The memory of a
+    whose worker dies is tried again on another, three times in all. If runs fail, the others are
+    done before `SweepError` is raised. It has the finished runs as `results`, the names of the
+    others as `missing`; so has `Interrupted`, which Ctrl-C raises. Folder, progress and memory are
+    as in `run`; only as many runs are under way as fit in memory together. The memory of a
     cluster's workers is not known and not checked.
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
     folder = Path(out) if out is not None else read.folder()
     runs = chosen(read, series)
     processes = processes_of(read, runs, workers, ignore_memory or scheduler is not None)
-    show = sys.stderr.isatty() if progress is None else progress
-    with locked(read, folder, runs):
-        failed = do(read, runs, folder, resume, scheduler, processes, show)
+    with locked(read, folder, runs), interruptible(read, folder, runs, resume):
+        failed = do(read, runs, folder, resume, scheduler, processes, progress)
     if failed:
-        first = next(iter(failed.items()))
-        raise SweepError(f"{len(failed)} of {len(runs)} runs failed, {first[0]}: {first[1]}")
+        raise SweepError(*done_and_missing(read, folder, runs), failed, resume)
     return collected(folder, runs)
 
 
@@ -97,40 +98,37 @@ def do(
     resume: bool,
     scheduler: str | None,
     processes: int,
-    show: bool,
+    progress: bool | None,
 ) -> dict[str, str]:
     """Does every run that is to be done; gives what is wrong with those that failed."""
-    pending = [
-        run for run in runs if not (resume and read.checked.is_there(run.place, folder / run.name))
-    ]
-    done = len(runs) - len(pending)
+    left = pending(read, folder, runs) if resume else list(runs)
     failed: dict[str, str] = {}
-    if scheduler:
-        finish = on_cluster(read, pending, scheduler)
-    else:
-        finish = on_pool(read, pending, processes)
-    for run, files in finish:
-        if isinstance(files, str):
-            failed[run.name] = files
-        else:
-            _core.put(folder / run.name, files)
-            done += 1
-        if show:
-            sys.stderr.write(f"\r{done} of {len(runs)} runs\x1b[K")
-    if show:
-        sys.stderr.write("\r\x1b[K")
+    answers = on_cluster(read, left, scheduler) if scheduler else on_pool(read, left, processes)
+    # Closed even if the exception lives on, as in a notebook: it holds this frame.
+    with closing(answers), Progress(len(runs), len(runs) - len(left), progress) as shown:
+        for run, answer in answers:
+            if isinstance(answer, float):
+                shown.at(run.name, answer)
+                continue
+            if isinstance(answer, str):
+                failed[run.name] = answer
+            else:
+                _core.put(folder / run.name, answer)
+            shown.end(run.name)
     return failed
 
 
-Finished = Iterator[tuple[RunName, Files | str]]
+#: A run with the share of it that is done, its files, or what is wrong with it.
+Answer = tuple[RunName, float | Files | str]
+Answers = Generator[Answer]
 
 
-def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int) -> Finished:
+def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int) -> Answers:
     """Runs in processes of this machine; one that dies is replaced."""
     waiting: queue.SimpleQueue[RunName] = queue.SimpleQueue()
     for run in runs:
         waiting.put(run)
-    answers: queue.SimpleQueue[tuple[RunName, Files | str]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
     pool = Pool()
 
     def work() -> None:
@@ -138,7 +136,7 @@ def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int) -> Finish
             while True:
                 try:
                     run = waiting.get_nowait()
-                    answers.put((run, seat.run(scenario, run)))
+                    answers.put((run, seat.run(scenario, run, answers.put)))
                 except (queue.Empty, PoolEnded):
                     return
 
@@ -147,14 +145,15 @@ def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int) -> Finish
     for thread in threads:
         thread.start()
     try:
-        for _ in runs:
+        ended = 0
+        while ended < len(runs):
             # A timeout, so that Ctrl-C is heard meanwhile.
-            while True:
-                try:
-                    yield answers.get(timeout=0.2)
-                    break
-                except queue.Empty:
-                    continue
+            try:
+                run, answer = answers.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            ended += not isinstance(answer, float)
+            yield run, answer
     finally:
         # Workers are killed; then no thread waits for one.
         pool.end()
@@ -218,27 +217,35 @@ class Seat:
             self.pool.forget(self.worker)
             self.worker = None
 
-    def run(self, scenario: Scenario, run: RunName) -> Files | str:
-        """A run; when its worker dies, again on a new one."""
+    def run(
+        self, scenario: Scenario, run: RunName, report: Callable[[Answer], object]
+    ) -> Files | str:
+        """A run; when its worker dies, again on a new one. `report` gets how far it is."""
         for _ in range(TRIALS):
-            self.worker = self.worker or self.pool.start()
             try:
-                return self.worker.run(scenario, run.place)
+                self.worker = self.worker or self.pool.start()
+                return self.worker.run(scenario, run.place, lambda share: report((run, share)))
             except WorkerDied:
                 self.leave()
+            except OSError as error:
+                return f"no worker starts: {error}"
         return f"its worker died {TRIALS} times"
 
 
-def on_cluster(scenario: Scenario, runs: Sequence[RunName], scheduler: str) -> Finished:
+def on_cluster(scenario: Scenario, runs: Sequence[RunName], scheduler: str) -> Answers:
     """Runs on the workers of a Dask cluster; files come back over the network."""
     try:
         dask: Any = import_module("dask.distributed")
     except ImportError as error:
-        raise SweepError("a scheduler needs Dask: pip install 'trimline[dask]'") from error
+        raise ImportError("a scheduler needs Dask: pip install 'trimline[dask]'") from error
     with dask.Client(scheduler, set_as_default=False) as client:
         # Not pure: a result that Dask remembers may be of another program.
         futures = {client.submit(one, scenario, run.place, pure=False): run for run in runs}
         for future in dask.as_completed(futures, loop=client.loop):
-            run, problem = futures[future], future.exception()
-            yield run, future.result() if problem is None else str(problem)
+            try:
+                answer = future.result()
+            except Exception as error:
+                # Of the run, or of a cluster that is gone.
+                answer = " ".join(str(error).split())
+            yield futures[future], answer
             future.release()

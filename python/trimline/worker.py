@@ -11,20 +11,22 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from trimline.progress import share
 from trimline.scenario import Scenario
 
 #: The files of a result, by name.
 Files = dict[str, bytes]
 
 
-def one(scenario: Scenario, place: int) -> Files:
+def one(scenario: Scenario, place: int, progress: Callable[..., object] | None = None) -> Files:
     """Makes a run in a folder of its own; gives its files."""
     with tempfile.TemporaryDirectory(prefix="trimline-") as scratch:
         made = Path(scratch) / "run"
-        scenario.checked.run(place, made, False, None)
+        scenario.checked.run(place, made, False, progress)
         return {path.name: path.read_bytes() for path in sorted(made.iterdir())}
 
 
@@ -45,12 +47,13 @@ class Worker:
             start_new_session=True,
         )
 
-    def run(self, scenario: Scenario, place: int) -> Files | str:
-        """A run's files, or what is wrong with it."""
+    def run(self, scenario: Scenario, place: int, report: Callable[[float], object]) -> Files | str:
+        """A run's files, or what is wrong with it; `report` gets the share that is done."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
             send(self.process.stdin, (scenario, place))
-            answer = receive(self.process.stdout)
+            while isinstance(answer := receive(self.process.stdout), float):
+                report(answer)
         except (OSError, EOFError) as error:
             raise WorkerDied from error
         if not isinstance(answer, dict | str):
@@ -90,7 +93,7 @@ def main() -> None:
             return
         scenario, place = job
         try:
-            answer: Files | str = one(scenario, place)
+            answer: Files | str = one(scenario, place, lambda *at: send(answers, share(*at)))
         except Exception as error:
             answer = f"{type(error).__name__}: {error}"
         try:

@@ -8,14 +8,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import matplotlib
 import polars
-from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from trimline.comparison import SIZES, by_size, ended, goodputs_gbps, size_name, sized
 from trimline.curves import spread
+from trimline.distributions import groups_of
 from trimline.files import MalformedResult
 from trimline.looks import GREY, colours_of, label_of
 from trimline.means import quantile
@@ -46,21 +46,21 @@ Looks = Mapping[str, Mapping[str, Any]]
 
 def write(results: Results, folder: Path) -> list[Path]:
     """Draws a comparison; gives the files written."""
-    with pyplot.rc_context(style.SETTINGS):
+    with matplotlib.rc_context(style.SETTINGS):
         return style.write(figure(results), folder, "compare")
 
 
-def figure(results: Results) -> Figure:
+def figure(results: Results, *, include_stopped: bool = False) -> style.Drawing:
     """Draws a comparison, with its legend."""
-    with pyplot.rc_context(style.SETTINGS):
-        drawn = draw(results)
+    with matplotlib.rc_context(style.SETTINGS):
+        drawn = draw(results, include_stopped=include_stopped)
         finish(drawn)
         return drawn
 
 
-def draw(results: Results) -> Figure:
+def draw(results: Results, *, include_stopped: bool = False) -> style.Drawing:
     """CDFs and slowdowns of flows that have a size, goodput of those that have none."""
-    groups = results.groups()
+    groups = groups_of(results, include_stopped)
     flows = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
     long = {name: [goodputs_gbps(run) for run in runs] for name, runs in groups.items()}
     has_sized = any(map(len, flows.values()))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from matplotlib import pyplot
+import matplotlib
 from matplotlib.figure import Figure
 
 from trimline.plot import default, style
@@ -34,12 +34,12 @@ def draw(experiment: Experiment, folder: Path, library: Path | None = None) -> l
 
     `library` is the folder of the experiments with their figure.py.
     """
-    with pyplot.rc_context(style.SETTINGS):
+    with matplotlib.rc_context(style.SETTINGS):
         drawn = figure_of(experiment.identifier, library)(experiment)
         figures = {"": drawn} if isinstance(drawn, Figure) else dict(drawn)
         written = []
         for ending, figure in figures.items():
-            shown = figure if finish(figure) else instead(figure, experiment)
+            shown = figure if finish(figure) else instead(experiment)
             if words := TIERS.get(experiment.tier):
                 style.note(shown, words)
             name = experiment.identifier.replace("/", "-") + ending
@@ -47,9 +47,8 @@ def draw(experiment: Experiment, folder: Path, library: Path | None = None) -> l
         return written
 
 
-def instead(empty: Figure, experiment: Experiment) -> Figure:
+def instead(experiment: Experiment) -> Figure:
     """Returns the default figure where none of the series that figure.py draws was run."""
-    pyplot.close(empty)
     figure = default.figure(experiment)
     finish(figure)
     return figure

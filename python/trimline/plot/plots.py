@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy
 import polars
-from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -24,6 +22,7 @@ from trimline.looks import GREY
 from trimline.means import Measure, quantile
 from trimline.plot.experiment import Experiment, Run
 from trimline.plot.finish import ACCEPTED, INTERVAL, SEEDS
+from trimline.plot.style import Drawing
 
 #: Runs by their place on an axis.
 Places = Mapping[float, Sequence[Run]]
@@ -48,9 +47,10 @@ def panels(
     size: tuple[float, float] | None = None,
     title: str = "",
     **more: Any,
-) -> tuple[Figure, Any]:
-    """Makes a figure with a title, and its axes as `pyplot.subplots` does."""
-    figure, axes = pyplot.subplots(rows, columns, figsize=size, layout="constrained", **more)
+) -> tuple[Drawing, Any]:
+    """Makes a figure with a title, and its axes as `Figure.subplots` does."""
+    figure = Drawing(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, **more)
     if title:
         figure.suptitle(title, wrap=True)
     return figure, axes

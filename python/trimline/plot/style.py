@@ -6,14 +6,12 @@ and names are from `trimline.looks`.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("agg")
-
-from matplotlib import pyplot
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from trimline.looks import GREY
@@ -38,6 +36,21 @@ SETTINGS = {
 }
 
 
+class Drawing(Figure):
+    """A figure that notebooks show, whatever backend pyplot has: pyplot does not know it."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        """As matplotlib's figure."""
+        super().__init__(*arguments, **more)
+        FigureCanvasAgg(self)
+
+    def _repr_png_(self) -> bytes:
+        """The picture of a notebook."""
+        made = io.BytesIO()
+        self.savefig(made, format="png")
+        return made.getvalue()
+
+
 def note(figure: Figure, words: str) -> None:
     """Small words upwards at the right edge of a figure, where no panel and no legend is."""
     engine: Any = figure.get_layout_engine()
@@ -58,5 +71,4 @@ def write(figure: Figure, folder: Path, stem: str) -> list[Path]:
     png, pdf = folder / f"{stem}.png", folder / f"{stem}.pdf"
     figure.savefig(png, metadata={"Software": None})
     figure.savefig(pdf, metadata={"Creator": None, "Producer": None, "CreationDate": None})
-    pyplot.close(figure)
     return [png, pdf]

@@ -17,6 +17,11 @@ pub fn schema(transports: &Transports) -> String {
     if let Value::Object(scenario) = grammar(&SCENARIO, true, language) {
         root.extend(scenario);
     }
+    // Each series may have what the scenario lacks.
+    if let Some(required) = root.shift_remove("required") {
+        root.insert("if".into(), json!({ "not": { "required": ["series"] } }));
+        root.insert("then".into(), json!({ "required": required }));
+    }
     // A series holds the keys of the scenario, with `name` alone required.
     let mut overrides = Map::new();
     if let Value::Object(part) = grammar(&SCENARIO, false, language) {
