@@ -19,6 +19,10 @@ const SUM: &str = "all";
 const STATES: [&str; 3] = ["works", "partly", "missing"];
 const MARKS: [&str; 3] = ["hardware", "paper silent", "unknown"];
 
+/// Rows of each paper: none may vanish.
+const PAPERS: [(&str, usize); 5] =
+    [("NDP", 71), ("HULL", 29), ("FastLane", 31), ("TR-933", 22), ("OPF", 21)];
+
 const EXPERIMENTS: &str = "experiments";
 const PACKAGES: &str = "trimline-";
 
@@ -54,7 +58,7 @@ impl Verdicts {
 pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
     let text = read(root, DOCUMENT)?;
     let mut workspace = Workspace::read(root)?;
-    Ok(check(&text, |command| workspace.verdicts(command)))
+    Ok(check(&text, &PAPERS, |command| workspace.verdicts(command)))
 }
 
 fn read(root: &Path, file: &str) -> Result<String, String> {
@@ -74,9 +78,13 @@ fn commands(cell: &str) -> impl Iterator<Item = &str> {
 /// Counts of rows: all of them, then by state.
 type Counts = [usize; 4];
 
-/// Checks the text of the document. `verdicts` knows a command and the findings of its experiment, or says what is
+/// Checks the text of a document with the rows of these papers. `verdicts` knows a command and the findings of its experiment, or says what is
 /// wrong with the command.
-fn check(text: &str, mut verdicts: impl FnMut(&str) -> Result<Verdicts, String>) -> Vec<String> {
+fn check(
+    text: &str,
+    papers: &[(&str, usize)],
+    mut verdicts: impl FnMut(&str) -> Result<Verdicts, String>,
+) -> Vec<String> {
     let mut findings = Vec::new();
     let (mut section, mut head) = ("", "");
     let mut found: BTreeMap<&str, Counts> = BTreeMap::new();
@@ -126,8 +134,11 @@ fn check(text: &str, mut verdicts: impl FnMut(&str) -> Result<Verdicts, String>)
     findings.extend(
         stated.iter().map(|(paper, (line, _))| format!("{DOCUMENT}:{line}: {paper}: no rows")),
     );
-    if found.is_empty() {
-        findings.push(format!("{DOCUMENT}: no rows below {HEAD}"));
+    for &(paper, rows) in papers {
+        let counted = found.get(paper).map_or(0, |counts| counts[0]);
+        if counted != rows {
+            findings.push(format!("{DOCUMENT}: {paper}: {counted} rows, expected {rows}"));
+        }
     }
     findings
 }

@@ -21,7 +21,7 @@ fn findings(counts: &str, rows: &[&str]) -> Vec<String> {
         line,
         &rows.join("\n"),
     ];
-    check(&text.join("\n"), |command| match command {
+    check(&text.join("\n"), &[("NDP", rows.len())], |command| match command {
         "make missed" => Ok(Verdicts { held: 3, missed: 1 }),
         "make nothing" => Err("there is no target nothing".to_owned()),
         _ => Ok(Verdicts::default()),
@@ -73,7 +73,8 @@ fn counts_of_rows_are_checked() {
     let found = findings("| HULL | 1 | 1 | 0 | 0 |", &[row]);
     assert!(found.iter().any(|line| line.contains("NDP: no counts")), "{found:?}");
     assert!(found.iter().any(|line| line.contains("HULL: no rows")), "{found:?}");
-    assert!(!check("", |_| Ok(Verdicts::default())).is_empty());
+    let found = check("", &[("NDP", 1)], |_| Ok(Verdicts::default()));
+    assert_eq!(found, ["docs/rows.md: NDP: 0 rows, expected 1"]);
 }
 
 #[test]
@@ -100,6 +101,7 @@ fn commands_that_do_not_exist_are_found() {
     for (command, expected) in [
         ("trimline reproduce ndp/fig99", "there is no experiments/ndp/fig99"),
         ("trimline reproduce ndp/fig08", "there is no experiments/ndp/fig08"),
+        ("trimline reproduce ndp-evaluation/fig01", "there is no experiments/ndp-evaluation/fig01"),
         ("trimline testbed fig99", "there is no README"),
         ("cargo test -p trimline-switch a_queue", "there is no test a_queue in crates/switch"),
         ("cargo test -p trimline-nothing a_queue", "there is no test a_queue"),
