@@ -110,6 +110,11 @@ impl Vector {
         Ok(Vector { file, config, commands })
     }
 
+    /// Runs the vector.
+    pub(crate) fn run(&self) -> Result<(), String> {
+        Harness::new(self.model(), &self.config).run(self)
+    }
+
     pub(crate) fn model(&self) -> DetourModel {
         DetourModel {
             limit: Some(self.config.limit),
@@ -483,8 +488,7 @@ pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
 /// Runs every vector. Returns their number, or a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
     let vectors = read_all(root).map_err(|error| vec![error])?;
-    let run = |vector: &Vector| Harness::new(vector.model(), &vector.config).run(vector);
-    let failures: Vec<String> = vectors.iter().map(run).filter_map(Result::err).collect();
+    let failures: Vec<String> = vectors.iter().map(Vector::run).filter_map(Result::err).collect();
     if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
 }
 
@@ -499,7 +503,7 @@ mod tests {
     #[track_caller]
     fn check(lines: &str, expected: Result<(), &str>) {
         let outcome = Vector::parse(Path::new("v"), &format!("{HEAD}{lines}"))
-            .and_then(|vector| Harness::new(vector.model(), &vector.config).run(&vector));
+            .and_then(|vector| vector.run());
         assert_eq!(outcome, expected.map_err(str::to_owned));
     }
 

@@ -13,12 +13,14 @@ mod generate;
 mod module_graph;
 mod mutants;
 mod mutations;
+mod named_vectors;
 mod names;
 mod prose;
+mod rows;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [NAME.. | --mutations | --generate | --expand FOLDER] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -148,6 +150,18 @@ fn main() -> ExitCode {
         })),
         ["vectors", "--generate"] => written(generate::write_all(&root)),
         ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
+        ["vectors", ref names @ ..] if names.iter().all(|name| !name.starts_with('-')) => {
+            match named_vectors::run(&root, names) {
+                Ok(runs) => {
+                    println!("{} vectors hold in {runs} runs", names.len());
+                    ExitCode::SUCCESS
+                }
+                Err(failures) => {
+                    failures.iter().for_each(|failure| eprintln!("{failure}"));
+                    ExitCode::FAILURE
+                }
+            }
+        }
         ["mutations", ref rest @ ..] => mutations(&root, rest),
         ["findings"] => locked(findings::update(&root, None)),
         ["findings", "--because", reason] => locked(findings::update(&root, Some(reason))),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{arrows, findings, module_graph, names, prose};
+use crate::{arrows, findings, module_graph, names, prose, rows};
 
 /// Maximum lines of a file: a longer one is more than one concept.
 const LONGEST: usize = 800;
@@ -131,7 +131,9 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
         count += 1;
     }
     findings.extend(sentences.findings());
-    for check_all in [module_graph::check_all, arrows::check_all, findings::check_all] {
+    for check_all in
+        [module_graph::check_all, arrows::check_all, findings::check_all, rows::check_all]
+    {
         findings.extend(check_all(root).map_err(|error| vec![error])?);
     }
     if findings.is_empty() { Ok(count) } else { Err(findings) }
