@@ -18,7 +18,7 @@ for name, part in parts.items():
     assert "</script" not in part and text.count(f"{{{{{name}}}}}") == 1, name
     text = text.replace(f"{{{{{name}}}}}", part)
 if len(text.encode()) > LARGEST:
-    sys.exit(f"{page}: {len(text.encode())} bytes, and {LARGEST} are the most")
+    sys.exit(f"{page}: {len(text.encode())} bytes; the limit is {LARGEST}")
 page.parent.mkdir(parents=True, exist_ok=True)
 page.write_text(text)
 print(f"{page}: {len(text.encode())} bytes")

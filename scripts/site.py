@@ -58,14 +58,15 @@ def documents():
         "git", "ls-files", "--cached", "--others", "--exclude-standard", *wanted
     ).splitlines()
     for name in names:
-        if (ROOT / name).exists() and not name.startswith(".github/"):
-            (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, SOURCE / name)
-        if re.fullmatch(r"docs/.*\.md", name) and (SOURCE / name).exists():
+        path = ROOT / name
+        if not path.exists() or name.startswith(".github/"):
+            continue
+        if re.fullmatch(r"docs/.*\.md", name):
             # The search shows documents before the experiments' READMEs.
-            write(
-                name, "---\nsearch: { boost: 100 }\n---\n" + (ROOT / name).read_text(encoding="utf-8")
-            )
+            write(name, "---\nsearch: { boost: 100 }\n---\n" + path.read_text(encoding="utf-8"))
+        else:
+            (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, SOURCE / name)
 
 
 def commands(program):
@@ -158,7 +159,7 @@ def gallery():
         for path in readmes:
             name, readme = f"{paper}/{path.parent.name}", path.read_text(encoding="utf-8")
             heading = readme.partition("\n")[0].removeprefix("# ")
-            command = re.search(rf"^    (?:trimline|make) .*$", readme, re.MULTILINE)
+            command = re.search(r"^    (?:trimline|make) .*$", readme, re.MULTILINE)
             link = f"[Set-up, results, causes of misses](../experiments/{name}/README.md)"
             text += f"\n## {heading}\n\n{link}\n\n"
             text += f"{command[0]}\n\n" if command else ""

@@ -32,7 +32,7 @@ class Measure:
         text = short(self.mean)
         half = self.half_width
         if half is not None and (half or self.mean):
-            # What only rounding makes is no width.
+            # A width below the rounding error of the mean is zero.
             text += f" ± {short(half if half > 1e-12 * abs(self.mean) else 0.0)}"
         return text if self.missing is None else "{} ({} of {} seeds)".format(text, *self.missing)
 

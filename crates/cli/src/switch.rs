@@ -217,7 +217,7 @@ struct Account {
     printer: Writer<String>,
     file: Option<Writer<Value>>,
     endpoint: Option<Endpoint>,
-    told: Option<Instant>,
+    reported_at: Option<Instant>,
 }
 
 impl Account {
@@ -232,16 +232,16 @@ impl Account {
             printer: Writer::start("standard output", |text: String| terminal::write(&text)),
             file,
             endpoint: endpoint.map_err(|error| error.to_string())?,
-            told: None,
+            reported_at: None,
         })
     }
 
     /// Reports the state, at most once a second.
     fn update(&mut self, runner: &Runner<AfPacket>, config: &Config) {
-        if self.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
+        if self.reported_at.is_some_and(|at| at.elapsed() < Duration::from_secs(1)) {
             return;
         }
-        self.told = Some(Instant::now());
+        self.reported_at = Some(Instant::now());
         if self.prints {
             self.printer.set_pending(counters(runner, config));
         }

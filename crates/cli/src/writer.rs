@@ -20,12 +20,12 @@ pub(crate) struct Writer<T> {
 
 #[derive(Debug)]
 struct Shared<T> {
-    told: Mutex<Told<T>>,
+    pending: Mutex<Pending<T>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Told<T> {
+struct Pending<T> {
     newest: Option<T>,
     /// No more values will come.
     is_over: bool,
@@ -47,8 +47,8 @@ impl<T: Send + 'static> Writer<T> {
         mut write: impl FnMut(T) -> io::Result<()> + Send + 'static,
         mut say: impl FnMut(&str) + Send + 'static,
     ) -> Writer<T> {
-        let told = Mutex::new(Told { newest: None, is_over: false, outcome: None });
-        let shared = Arc::new(Shared { told, changed: Condvar::new() });
+        let pending = Mutex::new(Pending { newest: None, is_over: false, outcome: None });
+        let shared = Arc::new(Shared { pending, changed: Condvar::new() });
         let of_thread = Arc::clone(&shared);
         std::thread::spawn(move || {
             let (mut outcome, mut was_said) = (Ok(()), false);
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Writer<T> {
                     say(&format!("{error}; the program continues"));
                 }
             }
-            of_thread.told().outcome = Some(outcome);
+            of_thread.pending().outcome = Some(outcome);
             of_thread.changed.notify_all();
         });
         Writer { place: place.into(), shared }
@@ -67,7 +67,7 @@ impl<T: Send + 'static> Writer<T> {
 
     /// Replaces the pending value. Never waits.
     pub(crate) fn set_pending(&self, newest: T) {
-        self.shared.told().newest = Some(newest);
+        self.shared.pending().newest = Some(newest);
         self.shared.changed.notify_all();
     }
 
@@ -81,13 +81,13 @@ impl<T: Send + 'static> Writer<T> {
 
     fn finish_within(self, last: T, stall_timeout: Duration) -> io::Result<()> {
         self.set_pending(last);
-        let mut told = self.shared.told();
-        told.is_over = true;
+        let mut pending = self.shared.pending();
+        pending.is_over = true;
         self.shared.changed.notify_all();
-        let is_waited_for = |told: &mut Told<T>| told.outcome.is_none();
-        let waited = self.shared.changed.wait_timeout_while(told, stall_timeout, is_waited_for);
-        let (mut told, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        told.outcome.take().unwrap_or_else(|| {
+        let is_waited_for = |pending: &mut Pending<T>| pending.outcome.is_none();
+        let waited = self.shared.changed.wait_timeout_while(pending, stall_timeout, is_waited_for);
+        let (mut pending, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        pending.outcome.take().unwrap_or_else(|| {
             let described = format!("{}: the last write did not finish in time", self.place);
             Err(io::Error::new(io::ErrorKind::TimedOut, described))
         })
@@ -96,21 +96,21 @@ impl<T: Send + 'static> Writer<T> {
 
 impl<T> Drop for Writer<T> {
     fn drop(&mut self) {
-        self.shared.told().is_over = true;
+        self.shared.pending().is_over = true;
         self.shared.changed.notify_all();
     }
 }
 
 impl<T> Shared<T> {
     /// Locks the pending value. Holders do nothing that could panic.
-    fn told(&self) -> MutexGuard<'_, Told<T>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending<T>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the newest value. `None` after the last.
     fn next(&self) -> Option<T> {
-        let waits = |told: &mut Told<T>| told.newest.is_none() && !told.is_over;
-        let waited = self.changed.wait_while(self.told(), waits);
+        let waits = |pending: &mut Pending<T>| pending.newest.is_none() && !pending.is_over;
+        let waited = self.changed.wait_while(self.pending(), waits);
         waited.unwrap_or_else(PoisonError::into_inner).newest.take()
     }
 }

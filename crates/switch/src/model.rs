@@ -184,11 +184,19 @@ impl Marker {
         }
     }
 
-    const fn is_threshold(self) -> bool {
+    /// Returns unit, length and `count_self` of a threshold that is compared at `moment`.
+    #[inline]
+    pub(crate) fn threshold_at(self, moment: MarkAt) -> Option<(Unit, u32, bool)> {
         match self {
-            Marker::Threshold { .. } => true,
-            Marker::None | Marker::Ramp { .. } | Marker::CoDel { .. } => false,
+            Marker::Threshold { unit, above, count_self, at } => {
+                (at == moment).then_some((unit, above, count_self))
+            }
+            Marker::None | Marker::Ramp { .. } | Marker::CoDel { .. } => None,
         }
+    }
+
+    fn is_threshold(self) -> bool {
+        self.threshold_at(MarkAt::Enqueue).or(self.threshold_at(MarkAt::Dequeue)).is_some()
     }
 }
 

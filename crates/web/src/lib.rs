@@ -44,7 +44,7 @@ pub extern "C" fn allocate(bytes: usize) -> *mut u8 {
 }
 
 /// Runs the run at `place` of a scenario. Returns the address of [`PARTS`] pairs: address and length of each part. A part
-/// that does not exist has length 0; after an error the parts but names are absent.
+/// that does not exist has length 0; with an error there are the error and the names alone.
 ///
 /// # Safety
 /// `text` is memory of [`allocate`] with at least `bytes` bytes.

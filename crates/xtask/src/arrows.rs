@@ -76,7 +76,7 @@ fn check(folder: &str, name: &str, manifest: &str) -> Result<Vec<String>, String
         ("dev-dependencies", allowed.in_tests),
     ];
     for (section, besides) in sections {
-        // Those of every system, then those of some: `[target.'cfg(..)'.dependencies]`.
+        // Dependencies on every system, then on some systems: `[target.'cfg(..)'.dependencies]`.
         let targets = parsed.get("target").and_then(toml::Value::as_table);
         let tables = targets.into_iter().flatten().filter_map(|(_, target)| target.as_table());
         let named = [&parsed].into_iter().chain(tables);

@@ -1,4 +1,5 @@
-//! Readers that make numbers of checked TOML nodes: quantities, counts, hosts and texts of files. They know no table of the scenario.
+//! Readers that make numbers of checked TOML nodes: quantities, counts, hosts and texts of files. They know no table of
+//! the scenario.
 
 use std::fs;
 use std::path::Path;

@@ -105,7 +105,7 @@ fn a_pause_acts_one_frame_and_one_link_delay_after_the_threshold() {
 
 /// With a full reverse direction a frame overtakes the queue.
 #[test]
-fn a_pause_frame_waits_for_one_packet_at_most() {
+fn a_pause_frame_waits_for_no_more_than_one_packet() {
     let pairs = [(1, 0), (2, 0), (0, 1), (3, 1)];
     let mut waits = Vec::new();
     // The order of two packets at one instant decides when a threshold is crossed.

@@ -18,8 +18,8 @@ pub(super) const MIN_RTO: TimeDelta = TimeDelta::from_ms(20);
 const HEADERS_V4: usize = 20 + 8 + 16;
 const HEADERS_V6: usize = 40 + 8 + 16;
 
-/// The memory that a host gives to data that arrives: the maximum that it buffers for each connection, for each peer and in all. Data beyond it is refused or not
-/// pulled, but never lost after an ACK. [`Config::send_buffer`] bounds data to send.
+/// The memory that a host gives to data that arrives: the maximum for each connection, for each peer and in all. Data
+/// beyond it is refused or not pulled, but never lost after an ACK. [`Config::send_buffer`] bounds data to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a connection that wait for its application; then it is no longer pulled.

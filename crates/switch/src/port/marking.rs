@@ -45,15 +45,8 @@ impl<const Q: usize> Port<Q> {
         model: &ServiceModel,
         packets: &mut P,
     ) {
-        let (unit, above, count_self) = match model.queues[queue & 7].marker {
-            Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } => {
-                (unit, above, count_self)
-            }
-            Marker::Threshold { at: MarkAt::Dequeue, .. }
-            | Marker::None
-            | Marker::Ramp { .. }
-            | Marker::CoDel { .. } => return,
-        };
+        let marker = model.queues[queue & 7].marker;
+        let Some((unit, above, count_self)) = marker.threshold_at(MarkAt::Enqueue) else { return };
         let list = &self.queues[queue];
         let (length, own) = match unit {
             Unit::Packets => (list.packets, 1),
@@ -73,15 +66,8 @@ impl<const Q: usize> Port<Q> {
         model: &ServiceModel,
         packets: &mut P,
     ) {
-        let (unit, above, count_self) = match model.queues[queue & 7].marker {
-            Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } => {
-                (unit, above, count_self)
-            }
-            Marker::Threshold { at: MarkAt::Enqueue, .. }
-            | Marker::None
-            | Marker::Ramp { .. }
-            | Marker::CoDel { .. } => return,
-        };
+        let marker = model.queues[queue & 7].marker;
+        let Some((unit, above, count_self)) = marker.threshold_at(MarkAt::Dequeue) else { return };
         // The packet is on the wire now: the counters include it.
         let list = &self.queues[queue];
         let (length, own) = match unit {

@@ -7,9 +7,10 @@
 //! that begins after the one before was delivered.
 //!
 //! # A lost PULL
-//! The counter of the next PULL covers it. If none follows (the PULL was lost, or the packet that it elicited), it is repeated with the same counter: a sender that missed it sends; one that did
-//! not learns that no further PULL waits for it. Lost data is resent by the sender's RTO. Tried: repeating with the
-//! next counter, which pulls two packets after each lost PULL and lets the window grow without bound on a lossy path.
+//! The counter of the next PULL covers it. If none follows, the receiver repeats the last PULL with the same counter,
+//! whether it was lost or the packet that it elicited: a sender that missed it sends; one that did not learns that no
+//! further PULL waits for it. Lost data is resent by the sender's RTO. Tried: repeating with the next counter, which
+//! pulls two packets after each lost PULL and lets the window grow without bound on a lossy path.
 //! Repetition backs off, to spare an idle sender.
 
 use trimline_packet::{Time, TimeDelta};

@@ -28,14 +28,14 @@ impl Recorder {
 
     pub(crate) fn departs(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
-        self.see(node, arena.packet(handle));
+        self.remember_opened(node, arena.packet(handle));
         self.record_departure(node, arena.packet(handle));
     }
 
     /// Records that the link of `node` took a packet and loses it.
     pub(crate) fn lost(&mut self, arena: &Arena, node: u32, handle: Handle) {
         self.leave(arena, node, handle);
-        self.see(node, arena.packet(handle));
+        self.remember_opened(node, arena.packet(handle));
         self.record_departure(node, arena.packet(handle));
         self.record(node, arena.packet(handle), What::Lose, None);
     }

@@ -161,8 +161,8 @@ impl Recorder {
         &mut self.waiting[handle.index()]
     }
 
-    /// Notes the connection of a packet that leaves the connection's opener.
-    pub(super) fn see(&mut self, node: u32, packet: &Packet) {
+    /// Remembers the connection of a packet that leaves the connection's opener.
+    pub(super) fn remember_opened(&mut self, node: u32, packet: &Packet) {
         let connection = Connection::of(packet);
         if !packet.service.is_link() && node.checked_sub(self.ports) == Some(connection.opener) {
             self.opened.push(connection);

@@ -3,8 +3,8 @@
 //! A number from a peer is checked before it is used. A payload without room is refused before the endpoint sees it:
 //! data that was ACKed is kept until the application has it.
 //!
-//! A connection, its peer and the host have limits on memory ([`super::super::Limits`]). A connection is not pulled while others
-//! fill the limits of its peer or of the host. If it holds the beginning of a message itself and its application can
+//! A connection, its peer and the host have limits on memory ([`super::super::Limits`]). A connection is not pulled
+//! while others fill the limits of its peer or of the host. If it holds the beginning of a message itself and its application can
 //! read nothing, waiting might never end: then it fails.
 
 use std::net::IpAddr;
