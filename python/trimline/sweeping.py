@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trimline import _core
+from trimline.progress import CountLine
 from trimline.results import Results
 from trimline.running import collected, locked
 from trimline.scenario import RunName, Scenario, ScenarioError
@@ -103,22 +104,21 @@ def do(
     pending = [
         run for run in runs if not (resume and read.checked.is_there(run.place, folder / run.name))
     ]
-    done = len(runs) - len(pending)
     failed: dict[str, str] = {}
+    line = CountLine("runs", len(pending)) if show else None
     if scheduler:
         finish = on_cluster(read, pending, scheduler)
     else:
         finish = on_pool(read, pending, processes)
-    for run, files in finish:
+    for done, (run, files) in enumerate(finish, start=1):
         if isinstance(files, str):
             failed[run.name] = files
         else:
             _core.put(folder / run.name, files)
-            done += 1
-        if show:
-            sys.stderr.write(f"\r{done} of {len(runs)} runs\x1b[K")
-    if show:
-        sys.stderr.write("\r\x1b[K")
+        if line is not None:
+            line(done)
+    if line is not None:
+        line.end()
     return failed
 
 

@@ -185,7 +185,7 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
     if with().all(|(.., slowdown)| slowdown.sizes.len() == 1) {
         classes.clear();
     }
-    let cell = |p50: f64, p99: f64| format!("{} / {}", short(p50), short(p99));
+    let cell = |p50: f64, p99: f64| format!("{}/{}", short(p50), short(p99));
     let names: Vec<&str> = std::iter::once("all").chain(classes.iter().map(|of| of.1)).collect();
     let row = |(run, workload, slowdown): (String, String, Slowdown)| {
         let of = |class| {
@@ -195,7 +195,7 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
         let numbers = std::iter::once(all).chain(classes.iter().map(|&(class, _)| of(class)));
         Row { run, workload, numbers: numbers.collect() }
     };
-    let head = Row { run: "slowdown p50 / p99".into(), ..head("", &names) };
+    let head = Row { run: "slowdown p50/p99".into(), ..head("", &names) };
     std::iter::once(head).chain(with().map(row)).collect()
 }
 

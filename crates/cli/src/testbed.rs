@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use trimline_experiments::Failure;
 use trimline_experiments::findings::Expected;
 use trimline_experiments::verdicts::{self, Tier, Verdict};
@@ -14,8 +15,9 @@ use trimline_testbed::coexist::Setting;
 use trimline_testbed::report::Report;
 use trimline_testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
 
+use crate::output::Output;
 use crate::quantity;
-use crate::terminal::print;
+use crate::status::done;
 use crate::verdict_table::table;
 
 /// The figures of the testbed.
@@ -76,9 +78,8 @@ pub(crate) struct Options {
     /// first round).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Print measures and verdicts as JSON, one object per figure.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     coexist: CoexistOptions,
     #[command(flatten)]
@@ -227,7 +228,9 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
         parts.iter().map(|part| expected(&options.experiments, part)).collect::<Result<_, _>>()?;
     let skipped = |error: io::Error| match namespace::is_forbidden(&error) {
         true => {
-            print(&format!("SKIPPED testbed {name}: {error} ({})\n", namespace::NEEDS))?;
+            let reason = format!("{error} ({})", namespace::NEEDS);
+            let skipped = json!({ "figure": name, "skipped": reason });
+            options.output.print(&skipped, || format!("SKIPPED testbed {name}: {reason}\n"))?;
             Ok(ExitCode::SUCCESS)
         }
         false => Err(Failure::message(format!("testbed {name}: {error}"))),
@@ -242,7 +245,7 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
             Err(error) => return skipped(error),
         }
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(done(holds))
 }
 
 /// Judges, writes and prints the measures. Returns whether all findings hold.
@@ -267,23 +270,19 @@ fn judge(
     let findings = findings.filter(|finding| is_there(&finding.measure));
     let judged: Vec<Verdict> =
         findings.map(|finding| finding.of_testbed(&report.measures)).collect();
-    let json = serde_json::json!({ "figure": figure, "measures": report.measures });
+    let json = json!({ "figure": figure, "measures": report.measures });
     write("measures.json", &format!("{json:#}\n"))?;
     for (name, contents) in &report.files {
         write(name, contents)?;
     }
     let mut findings = verdicts::as_json(&id, &judged, Tier::Full);
     verdicts::write(folder, &findings)?;
-    if options.json {
-        let mut json = json;
-        json["findings"] = findings["findings"].take();
-        print(&format!("{json:#}\n"))?;
-    } else {
-        print(&report.table)?;
-        if let Some(expected) = expected {
-            print(&table(&id, &expected.title, &judged, Tier::Full))?;
-        }
-    }
+    let mut json = json;
+    json["findings"] = findings["findings"].take();
+    options.output.print(&json, || {
+        let verdicts = expected.map(|one| table(&id, &one.title, &judged, Tier::Full));
+        report.table.clone() + &verdicts.unwrap_or_default()
+    })?;
     // Findings without bounds decide nothing.
     Ok(judged.iter().all(|verdict| verdict.holds || !verdict.is_judged()))
 }
