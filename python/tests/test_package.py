@@ -163,16 +163,6 @@ class Run(InScratch):
         self.assertTrue(line(500_000_000, 1_000_000_000, 10**6, 3, 4))
         self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
 
-    def test_counted_items_show_the_time_left(self) -> None:
-        """On a terminal only: a line before each item, cleared at the end."""
-        for show, is_shown in ((True, True), (None, False)):
-            shown = io.StringIO()
-            with redirect_stderr(shown):
-                self.assertEqual(list(counted("abc", "letters", show)), ["a", "b", "c"])
-            lines = shown.getvalue().split("\r")
-            self.assertEqual("letters: 2 of 3, 0 s to go\x1b[K" in lines, is_shown, lines)
-            self.assertEqual(lines[-1], "\x1b[K" if is_shown else "")
-
 
 class Folders(InScratch):
     """A folder holds the runs of one call."""
@@ -689,23 +679,10 @@ class Compare(InScratch):
         """Student's t; a number that not every seed has."""
         self.assertEqual(str(Measure.of([10.0, 20.0, 30.0])), "20 ± 24.8")
         self.assertEqual(str(Measure.of([10.0, None, 30.0])), "20 ± 127 (2 of 3 seeds)")
-        # An interval has no more decimals than its mean, and below them it is 0.
-        halves = {2.43e-6: "9.26 ± 0", 0.0345: "9.26 ± 0.03", 1.234: "9.26 ± 1.23", 3.0: "9.26 ± 3"}
-        self.assertEqual({half: str(Measure(9.26, half)) for half in halves}, halves)
-        self.assertEqual(str(Measure(0.0, 2.43e-6)), "0 ± 0.00000243")
         self.assertEqual(str(Measure.of([None, 7.0])), "7 (1 of 2 seeds)")
         self.assertIsNone(Measure.of([None, None]))
         names = [size_name(0, 1000), size_name(1000, 10_000), size_name(1e5, 1e6)]
         self.assertEqual(names, ["≤ 1 KB", "1–10 KB", "100 KB–1 MB"])  # noqa: RUF001
-
-    def test_a_wide_table_fits_a_terminal(self) -> None:
-        """Further columns stand below, each with the first one."""
-        rows = [["measure", *(f"series {n}" for n in range(20))], ["x", *map(str, range(20))]]
-        tables = [table.splitlines() for table in text_of(rows).split("\n\n")]
-        self.assertLessEqual(max(len(line) for table in tables for line in table), 80)
-        self.assertEqual([line for head, *_ in tables for line in head.split()[:1]], ["measure"] * 3)
-        cells = [cell for _, row in tables for cell in row.split()[1:]]
-        self.assertEqual(cells, [*map(str, range(20))])
 
     def test_points_of_a_sweep_are_separate(self) -> None:
         """A mean over seeds is not over senders; of many points some are drawn, all are numbers."""

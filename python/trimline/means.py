@@ -35,7 +35,6 @@ class Measure:
             text += f" ± {self.width(half)}"
         return text if self.missing is None else "{} ({} of {} seeds)".format(text, *self.missing)
 
-
     def width(self, half: float) -> str:
         """Half of an interval, with no more decimals than the mean; zero is 0."""
         digits = min(decimals(half), decimals(self.mean)) if self.mean else decimals(half)

@@ -13,9 +13,7 @@ T = TypeVar("T")
 class CountLine:
     """One line on a terminal: how many of `total` are done, and the time left."""
 
-    def __init__(
-        self, head: str, total: int, write: Callable[[str], object] | None = None
-    ) -> None:
+    def __init__(self, head: str, total: int, write: Callable[[str], object] | None = None) -> None:
         """`write` takes the line; by default it overwrites itself on stderr."""
         self.head, self.total = head, total
         self.start = time.monotonic()

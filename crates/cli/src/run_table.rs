@@ -248,7 +248,9 @@ fn intervals(one: &WorkloadAggregate) -> Vec<String> {
         None => "-".to_owned(),
         Some(Interval { mean, half_width: None, .. }) => fixed(mean, decimals),
         Some(Interval { mean, half_width: Some(half_width), .. }) => {
-            format!("{} ± {}", fixed(mean, decimals), fixed(half_width, decimals))
+            // An interval has the decimals of its mean.
+            let decimals = decimals_of(mean, decimals);
+            format!("{mean:.decimals$} ± {half_width:.decimals$}")
         }
     };
     if one.long_lived {
@@ -261,9 +263,14 @@ fn intervals(one: &WorkloadAggregate) -> Vec<String> {
 
 /// Drops a decimal for each digit beyond three.
 fn fixed(number: f64, decimals: usize) -> String {
-    let digits = if number.abs() < 1.0 { 0 } else { number.abs().log10() as usize };
-    let decimals = decimals.min(5usize.saturating_sub(digits));
+    let decimals = decimals_of(number, decimals);
     format!("{number:.decimals$}")
+}
+
+/// Decimals of a number, at most `max`: one less for each digit beyond three.
+fn decimals_of(number: f64, max: usize) -> usize {
+    let digits = if number.abs() < 1.0 { 0 } else { number.abs().log10() as usize };
+    max.min(5usize.saturating_sub(digits))
 }
 
 fn head(kind: &str, names: &[&str]) -> Row {

@@ -35,6 +35,12 @@ impl Bar {
         self.0.inc(steps);
     }
 
+    /// Sets the finished steps and all steps.
+    pub fn show(&self, done: u64, all: u64) {
+        self.0.set_length(all);
+        self.0.set_position(done);
+    }
+
     /// Sets the text behind the bar: what is in progress.
     pub fn name(&self, text: impl Into<String>) {
         self.0.set_message(text.into());
