@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
+use serde_json::Value;
 use trimline_experiments::comparison::{Compared, Comparison, read_comparison};
 use trimline_experiments::{Failure, default_folder, notice};
 use trimline_explain::cautions;
@@ -84,6 +85,9 @@ pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitC
     let out = runs.out.clone().unwrap_or_else(|| default_folder(&path, "compare"));
     let (code, mut json) = run_scenario(&scenario, &settings, &out, &runs, output)?;
     let mut code = code;
+    if let Some(json) = &mut json {
+        json["comparison"] = Value::Null;
+    }
     if code == ExitCode::SUCCESS && package.is_ok() {
         let arguments: Vec<_> = (json.is_some().then(|| "--json".into()).into_iter())
             .chain([out.into()])

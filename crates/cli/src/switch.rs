@@ -263,9 +263,15 @@ impl Account {
 
     /// The counters as they are printed.
     fn counters(&self, runner: &Runner<AfPacket>, config: &Config) -> String {
-        let state = || switch_ports::state(config, runner.fabric(), &runner.losses());
         match self.output.is_json() {
-            true => format!("{}\n", state()),
+            true => {
+                let mut state = switch_ports::state(config, runner.fabric(), &runner.losses());
+                let reasons = runner.fabric().unnotified().into_iter().flatten();
+                let reasons =
+                    reasons.map(|(reason, count)| (reason.name().to_owned(), json!(count)));
+                state["unnotified"] = Value::Object(reasons.collect());
+                format!("{state}\n")
+            }
             false => counters(runner, config),
         }
     }

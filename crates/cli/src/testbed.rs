@@ -291,6 +291,7 @@ fn judge(
     verdicts::write(folder, &findings)?;
     let mut json = json;
     json["findings"] = findings["findings"].take();
+    json["lacks"] = json!(report.lacks.as_ref().map(|(feature, _)| feature));
     options.output.print(&json, || {
         let verdicts = expected.map(|one| table(&id, &one.title, &judged, Tier::Full));
         let lines = report.table.lines().map(|line| wrapped(line, 4) + "\n");
