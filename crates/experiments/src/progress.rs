@@ -1,6 +1,5 @@
 //! The progress of long commands on a terminal: a bar with the time left.
 
-use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,11 +17,8 @@ pub struct Bar(ProgressBar);
 impl Bar {
     /// A bar of `steps`; hidden also if `is_quiet`.
     pub fn new(steps: u64, is_quiet: bool) -> Bar {
-        let bar = if std::io::stderr().is_terminal() && !is_quiet {
-            ProgressBar::new(steps)
-        } else {
-            ProgressBar::hidden()
-        };
+        // `ProgressBar` hides itself without a terminal.
+        let bar = if is_quiet { ProgressBar::hidden() } else { ProgressBar::new(steps) };
         // The template is a constant; without it the plain bar still shows.
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% ETA {eta} {msg}") {
             bar.set_style(style);

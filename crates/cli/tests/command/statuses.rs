@@ -91,7 +91,7 @@ fn interrupts_have_one_status() {
     scratch.write("stats.json", "{ \"frames\": 3 }");
     for (arguments, signal) in [
         (&["trace", "large.toml", "--flow", "0"][..], "-INT"),
-        (&["bench", "--only", "permutation-65536"], "-INT"),
+        (&["bench", "--only", "permutation-128", "--repeat", "9999", "--duration", "1ms"], "-INT"),
         (&every, "-TERM"),
     ] {
         let mut command = scratch.command(arguments);

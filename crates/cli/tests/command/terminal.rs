@@ -47,7 +47,7 @@ fn long_commands_show_a_bar_with_the_time_left() {
         &["run", "endless.toml", "--json"],
         &["compare", "endless.toml", "--transports", "ndp,tcp"],
         &["trace", "endless.toml", "--flow", "0"],
-        &["bench", "--only", "permutation-65536"],
+        &["bench", "--only", "permutation-128", "--repeat", "9999", "--duration", "1ms"],
         &["ping", "127.0.0.61", "--udp", "-a", "127.0.0.62", "--json"],
         &["rpc", "load", "127.0.0.61", "--udp", "-a", "127.0.0.63"],
     ] {
