@@ -83,8 +83,7 @@ pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitC
         notice(&format!("note: {note}"));
     }
     let out = runs.out.clone().unwrap_or_else(|| default_folder(&path, "compare"));
-    let (code, mut json) = run_scenario(&scenario, &settings, &out, &runs, output)?;
-    let mut code = code;
+    let (mut code, mut json) = run_scenario(&scenario, &settings, &out, &runs, output)?;
     if let Some(json) = &mut json {
         json["comparison"] = Value::Null;
     }
