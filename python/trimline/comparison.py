@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
@@ -20,6 +21,7 @@ import tomli_w
 from trimline import _core
 from trimline.files import MalformedResult
 from trimline.means import Measure, quantile
+from trimline.progress import counted
 from trimline.results import Result, Results, text_of
 from trimline.scenario import Scenario, ScenarioError, toml_value
 
@@ -156,7 +158,9 @@ def measured(
 ) -> dict[str, list[dict[str, float]]]:
     """The numbers of every run, by group."""
     groups = results.groups(include_stopped=include_stopped)
-    return {name: [measures(run) for run in runs] for name, runs in groups.items()}
+    every = [run for runs in groups.values() for run in runs]
+    found = iter([measures(run) for run in counted(every, "reading runs")])
+    return {name: [next(found) for _ in runs] for name, runs in groups.items()}
 
 
 def table_of(measured: Mapping[str, Sequence[Mapping[str, float]]]) -> polars.DataFrame:
@@ -335,19 +339,49 @@ SLOWDOWNS = [
 ]
 
 
+def entries(frame: polars.DataFrame) -> list[dict[str, Any]]:
+    """A table as JSON has it: of each measure a number for each series."""
+    labels = frame.columns[1::3]
+    return [
+        {
+            "measure": row["measure"],
+            "series": [
+                {
+                    "series": label,
+                    "mean": row[label],
+                    "half_width": row[f"{label} ±"],
+                    "seeds": row[f"{label} seeds"],
+                }
+                for label in labels
+            ],
+        }
+        for row in frame.iter_rows(named=True)
+    ]
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Entry point of `trimline compare`, after its runs: DIR NAME..., makes table and figure."""
+    """Entry point of `trimline compare`, after its runs: makes table and figure.
+
+    The arguments are DIR NAME..., with --json in front for JSON in place of the text.
+    """
+    as_json = arguments[0] == "--json"
+    folder, *names = arguments[1:] if as_json else arguments
     try:
-        read = Results.read(arguments[0])
-        order = {name: place for place, name in enumerate(arguments[1:])}
+        read = Results.read(folder)
+        order = {name: place for place, name in enumerate(names)}
         runs = [run for run in read if run.series in order]
         # In the order of the command; what an earlier one left stays out.
         runs.sort(key=lambda run: order[run.series])
         results = Results(read.folder, tuple(runs))
         compared = Comparison(results, table(results))
-        print(compared, end="")
-        for path in compared.draw():
-            print(path)
+        if not as_json:
+            print(compared, end="")
+        figures = compared.draw()
+        if as_json:
+            found = {"measures": entries(compared.table), "figures": [*map(str, figures)]}
+            print(json.dumps(found))
+        else:
+            print(*figures, sep="\n")
     except MalformedResult as error:
         print(f"trimline compare: {error}", file=sys.stderr)
         return 1

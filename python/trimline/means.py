@@ -32,9 +32,14 @@ class Measure:
         text = short(self.mean)
         half = self.half_width
         if half is not None and (half or self.mean):
-            # A width below the rounding error of the mean is zero.
-            text += f" ± {short(half if half > 1e-12 * abs(self.mean) else 0.0)}"
+            text += f" ± {self.width(half)}"
         return text if self.missing is None else "{} ({} of {} seeds)".format(text, *self.missing)
+
+    def width(self, half: float) -> str:
+        """Half of an interval, with no more decimals than the mean; zero is 0."""
+        digits = min(decimals(half), decimals(self.mean)) if self.mean else decimals(half)
+        text = f"{half:.{digits}f}"
+        return text if float(text) and half != int(half) else f"{half:.0f}"
 
 
 def quantile(values: polars.Series, share: float) -> float:
@@ -45,8 +50,9 @@ def quantile(values: polars.Series, share: float) -> float:
 
 def short(value: float) -> str:
     """Three significant digits, whole numbers whole."""
-    if value == int(value):
-        return f"{value:.0f}"
-    if abs(value) >= 100:
-        return f"{value:.0f}"
-    return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
+    return f"{value:.{0 if value == int(value) else decimals(value)}f}"
+
+
+def decimals(value: float) -> int:
+    """Decimals of three significant digits; none of 0."""
+    return max(2 - math.floor(math.log10(abs(value))), 0) if value else 0

@@ -1,11 +1,13 @@
-"""A progress bar over the runs of a call, with the time left."""
+"""Progress bars with the time left."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 #: Done and total runs, the share of them, and the time left.
 FORMAT = "{desc} |{bar}| {percentage:.0f}%, {remaining} left"
@@ -23,7 +25,8 @@ class Progress:
         """`done` of the runs need no time. `None` shows a bar on a terminal or in a notebook."""
         self.runs, self.done = runs, done
         self.shares: dict[str, float] = {}
-        self.bar = bar(runs, done) if (is_watched() if shown is None else shown) else None
+        text = description(runs, done)
+        self.bar = bar(text, runs, done) if (is_watched() if shown is None else shown) else None
 
     def __enter__(self) -> Progress:
         return self
@@ -59,16 +62,27 @@ def is_watched() -> bool:
     return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")
 
 
-def bar(runs: int, done: int) -> Any:
-    """A bar over these runs, which goes when it is closed."""
+def counted(items: Collection[T], text: str, shown: bool | None = None) -> Iterator[T]:
+    """Yields the items, with a bar for those that are done."""
+    if not (is_watched() if shown is None else shown):
+        yield from items
+        return
+    with bar(text, len(items), 0) as drawn:
+        for item in items:
+            yield item
+            drawn.update()
+
+
+def bar(text: str, total: int, done: int) -> Any:
+    """A bar over runs or other items, which goes when it is closed."""
     with warnings.catch_warnings(action="ignore"):
         # A notebook without ipywidgets gets the bar of a terminal.
         from tqdm.auto import tqdm  # noqa: PLC0415
 
     # The time left is by the mean rate since the start: shares of runs come in bursts.
     return tqdm(
-        desc=description(runs, done),
-        total=runs,
+        desc=text,
+        total=total,
         initial=done,
         leave=False,
         smoothing=0,

@@ -29,6 +29,7 @@ from trimline.curves import Parts, by_part, by_place, rounded, spread, table
 from trimline.files import MalformedResult
 from trimline.looks import colours_of, label_of
 from trimline.means import Measure, quantile
+from trimline.progress import counted
 from trimline.results import PORTS, SERIES, Result, Results, counters
 from trimline.swept import order, shown, value_of
 
@@ -107,24 +108,25 @@ class Page:
         """The whole page."""
         first = self.results[0]
         title = str(first.manifest.get("scenario") or first.folder.name)
-        sections = [
-            self.stopped(),
-            self.verdicts(),
-            self.numbers(),
-            self.sweeps(),
-            self.completion(),
-            self.taken_apart(),
-            self.slowdown(),
-            self.throughput(),
-            self.over_time(),
-            self.heat(),
-            self.chosen(),
-            self.pauses(),
-            self.topology(),
-            self.sequence(),
-            self.made_of(),
-        ]
-        body = "\n".join(section for section in sections if section)
+        sections = (
+            self.stopped,
+            self.verdicts,
+            self.numbers,
+            self.sweeps,
+            self.completion,
+            self.taken_apart,
+            self.slowdown,
+            self.throughput,
+            self.over_time,
+            self.heat,
+            self.chosen,
+            self.pauses,
+            self.topology,
+            self.sequence,
+            self.made_of,
+        )
+        made = [section() for section in counted(sections, "report, sections")]
+        body = "\n".join(filter(None, made))
         data = json.dumps(self.plots, separators=(",", ":")).replace("<", "\\u003c")
         runs = f"{len(self.results)} run" + ("s" if len(self.results) > 1 else "")
         return (

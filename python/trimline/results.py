@@ -515,15 +515,32 @@ def row(run: Result) -> list[str]:
     return [name, str(flows["total"]), str(done), *times, stopped]
 
 
+#: Columns of a terminal.
+TERMINAL = 80
+
+
 def text_of(rows: Sequence[Sequence[str]]) -> str:
-    """A table for a terminal, the first column flush left."""
+    """A table for a terminal of 80 columns, the first column flush left.
+
+    Columns that do not fit stand below, in a further table with the same first column.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        line = [row[0].ljust(widths[0])]
-        line += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(line).rstrip())
-    return "\n".join(lines) + "\n"
+    tables: list[list[int]] = [[]]
+    end = widths[0]
+    for column, width in enumerate(widths[1:], start=1):
+        end += 2 + width
+        if end > TERMINAL and tables[-1]:
+            tables.append([])
+            end = widths[0] + 2 + width
+        tables[-1].append(column)
+    texts = []
+    for columns in tables:
+        lines = []
+        for row in rows:
+            line = [row[0].ljust(widths[0]), *(row[each].rjust(widths[each]) for each in columns)]
+            lines.append("  ".join(line).rstrip() + "\n")
+        texts.append("".join(lines))
+    return "\n".join(texts)
 
 
 def scan(

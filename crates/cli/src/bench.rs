@@ -11,16 +11,16 @@ use std::time::Instant;
 use clap::Args;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use trimline_experiments::Failure;
+use trimline_experiments::{Bar, Failure, notice};
 use trimline_sim::scenario::Scenario;
 
+use crate::output::Output;
 use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Print the results as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// Run permutations of 16 to 65,536 hosts, which show how time and memory grow.
     #[arg(long, conflicts_with = "only")]
     scale: bool,
@@ -354,16 +354,16 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
         _ => 5,
     });
     let measure = if options.threads > 1 { pairs } else { best };
+    let bar = Bar::new(chosen.len() as u64 * repeat.max(1) as u64, false);
     let measurements = chosen
         .into_iter()
-        .map(|workload| measure(workload, options, repeat.max(1)))
+        .map(|workload| {
+            bar.name(workload.name);
+            measure(workload, options, repeat.max(1), &bar)
+        })
         .collect::<Result<Vec<Measurement>, Failure>>()?;
-    if options.json {
-        let text = serde_json::to_string_pretty(&measurements);
-        print(&format!("{}\n", text.map_err(|error| Failure::message(error.to_string()))?))?;
-    } else {
-        print(&table(&measurements))?;
-    }
+    drop(bar);
+    options.output.print(&measurements, || table(&measurements))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -371,22 +371,33 @@ fn by_time(a: &Measurement, b: &Measurement) -> std::cmp::Ordering {
     a.ns_per_hop.total_cmp(&b.ns_per_hop)
 }
 
-fn best(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
+fn best(
+    workload: &Workload,
+    options: &Options,
+    repeat: usize,
+    bar: &Bar,
+) -> Result<Measurement, Failure> {
     let mut measurements = (0..repeat)
-        .map(|_| in_child(workload, options, 1))
+        .map(|_| in_child(workload, options, 1).inspect(|_| bar.advance(1)))
         .collect::<Result<Vec<Measurement>, Failure>>()?;
     measurements.sort_by(by_time);
     Ok(measurements.swap_remove(0))
 }
 
 /// The median measurement with several threads, and the median speed-up.
-fn pairs(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
+fn pairs(
+    workload: &Workload,
+    options: &Options,
+    repeat: usize,
+    bar: &Bar,
+) -> Result<Measurement, Failure> {
     let (mut measurements, mut speed_ups) = (Vec::new(), Vec::new());
     for _ in 0..repeat {
         let alone = in_child(workload, options, 1)?;
         let together = in_child(workload, options, options.threads)?;
         speed_ups.push(alone.wall_seconds / together.wall_seconds);
         measurements.push(together);
+        bar.advance(1);
     }
     measurements.sort_by(by_time);
     speed_ups.sort_by(f64::total_cmp);
@@ -429,10 +440,10 @@ fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> 
     // The first progress report comes when the network is complete.
     let division = trimline_sim::division(&run.plan, options.threads);
     if let Some(reason) = &division.reason {
-        eprintln!(
+        notice(&format!(
             "note: {}: {} of {} threads: {reason}",
             workload.name, division.threads, options.threads
-        );
+        ));
     }
     let now = || (cpu(), Instant::now());
     let (mut begin, mut end, mut hops) = (None, now(), 0);

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args};
+use serde_json::Value;
 use trimline_experiments::comparison::{Compared, Comparison, read_comparison};
-use trimline_experiments::{Failure, default_folder};
+use trimline_experiments::{Failure, default_folder, notice};
 use trimline_explain::cautions;
 use trimline_sim::scenario::SCHEMES;
 use trimline_sim::transports::Transports;
 
-use crate::python_package;
+use crate::output::{Output, print_json};
+use crate::python_package::{self, Stdout};
 use crate::run::run_scenario;
 use crate::settings::{Runs, Settings};
+use crate::status;
 
 #[derive(Args, Clone, Debug)]
 #[command(
@@ -36,6 +39,8 @@ pub(crate) struct Options {
     settings: Settings,
     #[command(flatten)]
     runs: Runs,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// The help of `--schemes`, which names all built-in schemes.
@@ -48,7 +53,8 @@ fn schemes_help() -> String {
 }
 
 pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    let Options { scenario: path, transports: names, schemes, timers, settings, runs } = options;
+    let Options { scenario: path, transports: names, schemes, timers, settings, runs, output } =
+        options;
     let compared = match schemes {
         Some(schemes) => Compared::Schemes(schemes),
         None => Compared::Transports { names: names.unwrap_or_default(), timers },
@@ -56,10 +62,10 @@ pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitC
     let Comparison { scenario, settings, left_out } =
         read_comparison(&path, settings.format(), &settings.texts(), &compared, transports)?;
     if !left_out.is_empty() {
-        eprintln!(
+        notice(&format!(
             "note: the comparison leaves out the scenario's own series: {}",
             left_out.join(", ")
-        );
+        ));
     }
     let mut names: Vec<&str> = Vec::new();
     for run in &scenario.runs {
@@ -70,21 +76,31 @@ pub(crate) fn compare(options: Options, transports: &Transports) -> Result<ExitC
     // Check the table's requirements before the runs. Without them the tables of the runs remain.
     let package = python_package::check("plot.comparison");
     if let Err(problem) = &package {
-        eprintln!("note: no table and no figure of the comparison: {problem}");
+        notice(&format!("note: no table and no figure of the comparison: {problem}"));
     }
     // Defaults that decide more than the transports do.
     for note in cautions(&scenario.runs) {
-        eprintln!("note: {note}");
+        notice(&format!("note: {note}"));
     }
     let out = runs.out.clone().unwrap_or_else(|| default_folder(&path, "compare"));
-    let code = run_scenario(&scenario, &settings, &out, &runs, false)?;
-    if code != ExitCode::SUCCESS || package.is_err() {
-        return Ok(code);
+    let (mut code, mut json) = run_scenario(&scenario, &settings, &out, &runs, output)?;
+    if let Some(json) = &mut json {
+        json["comparison"] = Value::Null;
     }
-    let arguments: Vec<_> =
-        std::iter::once(out.into()).chain(names.into_iter().map(Into::into)).collect();
-    match python_package::call("comparison", &arguments, false)? {
-        Some(0) => Ok(ExitCode::SUCCESS),
-        _ => Ok(ExitCode::from(2)),
+    if code == ExitCode::SUCCESS && package.is_ok() {
+        let arguments: Vec<_> = (json.is_some().then(|| "--json".into()).into_iter())
+            .chain([out.into()])
+            .chain(names.into_iter().map(Into::into))
+            .collect();
+        let stdout = if json.is_some() { Stdout::Returned } else { Stdout::Shown };
+        match (python_package::call("comparison", &arguments, stdout)?, &mut json) {
+            (Some((0, text)), Some(json)) => {
+                json["comparison"] = serde_json::from_slice(&text)
+                    .map_err(|error| Failure::message(format!("trimline.comparison: {error}")))?;
+            }
+            (Some((0, _)), None) => {}
+            (Some(_) | None, _) => code = status::error(),
+        }
     }
+    json.map_or(Ok(code), |json| print_json(&json).map(|()| code))
 }

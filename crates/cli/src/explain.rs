@@ -8,8 +8,8 @@ use trimline_experiments::Failure;
 use trimline_explain::describe;
 use trimline_sim::transports::Transports;
 
+use crate::output::Output;
 use crate::settings::Settings;
-use crate::terminal::print;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -17,9 +17,12 @@ pub(crate) struct Options {
     scenario: PathBuf,
     #[command(flatten)]
     settings: Settings,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn explain(options: &Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    print(&describe(&options.settings.read(&options.scenario, transports)?))?;
+    let described = describe(&options.settings.read(&options.scenario, transports)?);
+    options.output.print(&described, || described.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,17 +2,18 @@
 
 use std::process::ExitCode;
 
-use trimline_experiments::Failure;
+use trimline_experiments::{Failure, notice};
 use trimline_sim::scenario::ScenarioError;
+
+use crate::status;
 
 /// Prints a failure. Returns exit status 2.
 pub(crate) fn report(failure: &Failure) -> ExitCode {
-    // The first line is whole at any terminal width: programs read it too.
-    eprintln!("error: {failure}");
+    notice(&format!("error: {failure}"));
     if let Failure::Scenario(error) = failure {
         eprint!("{}", shown(error));
     }
-    ExitCode::from(2)
+    status::error()
 }
 
 /// Shows the line with the mistake, and marks below it.

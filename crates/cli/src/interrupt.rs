@@ -1,6 +1,6 @@
-//! Ctrl-C: a command stops its runs and writes what there is.
+//! Ctrl-C: a command ends with status 130; some stop their runs and write what there is.
 
-use std::process::ExitCode;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -8,12 +8,28 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use trimline_experiments::Failure;
 
+use crate::status::INTERRUPTED;
+
 /// Set by Ctrl-C and requests to terminate, once caught.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Exit status of a command that was stopped (128 + SIGINT).
-pub(crate) fn interrupted() -> ExitCode {
-    ExitCode::from(130)
+/// True while Ctrl-C ends the process at once.
+static AT_ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+fn failed(error: &io::Error) -> Failure {
+    Failure::message(format!("cannot handle Ctrl-C: {error}"))
+}
+
+/// Makes Ctrl-C and requests to terminate end the process with the status of an interrupt.
+pub(crate) fn end_at_interrupts() -> Result<(), Failure> {
+    let at_once = Arc::new(AtomicBool::new(true));
+    if AT_ONCE.set(Arc::clone(&at_once)).is_ok() {
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&at_once))
+                .map_err(|error| failed(&error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes Ctrl-C set the returned flag instead of ending the process; the second one ends the process.
@@ -21,10 +37,13 @@ pub(crate) fn catch_interrupts() -> Result<&'static AtomicBool, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     if STOP.set(Arc::clone(&stop)).is_ok() {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&stop))
                 .and_then(|_| flag::register(signal, Arc::clone(&stop)))
-                .map_err(|error| Failure::message(format!("cannot handle Ctrl-C: {error}")))?;
+                .map_err(|error| failed(&error))?;
         }
+    }
+    if let Some(at_once) = AT_ONCE.get() {
+        at_once.store(false, Ordering::Relaxed);
     }
     Ok(STOP.get_or_init(Arc::default))
 }

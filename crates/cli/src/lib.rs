@@ -13,12 +13,8 @@
 //! Words go in. A command reads its options, calls a library and prints: tables go to standard output; warnings, progress
 //! and errors go to standard error.
 //!
-//! | status | meaning |
-//! |---|---|
-//! | 0 | done |
-//! | 1 | a finding does not hold |
-//! | 2 | a mistake in the command, a file or a scenario |
-//! | 130 | stopped by Ctrl-C, with the results so far written |
+//! `--json` prints the same as JSON. `trimline --help` lists the exit statuses, `trimline reference` the commands without
+//! `--json`.
 //!
 //! # Example
 //! ```
@@ -55,6 +51,7 @@ mod net;
 mod new_transport;
 #[cfg(target_os = "linux")]
 mod openmetrics;
+mod output;
 mod python_package;
 #[cfg(target_os = "linux")]
 mod quantity;
@@ -68,6 +65,7 @@ mod run_table;
 mod settings;
 #[cfg(target_os = "linux")]
 mod stats;
+mod status;
 #[cfg(target_os = "linux")]
 mod switch;
 #[cfg(target_os = "linux")]
@@ -97,6 +95,7 @@ pub use switch::switch;
     name = "trimline",
     version,
     term_width = 80,
+    after_help = status::help(),
     about = "Simulates datacenter networks whose switches trim packets instead of dropping them."
 )]
 struct Command {
@@ -125,7 +124,7 @@ enum Verb {
     Real(net::Verb),
     /// Print the JSON Schema of scenario files.
     Schema,
-    /// Print the reference of scenario keys, switch profiles, link names and columns of result files.
+    /// Print the reference as Markdown: scenario keys, profiles, links, columns of files, exit statuses and JSON.
     Reference,
     /// List the transports that scenarios can name.
     Transports(transports::Options),
@@ -133,7 +132,7 @@ enum Verb {
     #[command(subcommand)]
     New(New),
     /// List the file formats of other simulators that Trimline reads, and the built-in flow-size distributions.
-    Formats,
+    Formats(formats::Options),
     /// Describe a scenario, and estimate the time and memory of its runs.
     Explain(explain::Options),
     /// Write completions for bash, zsh and fish, and man pages.
@@ -184,7 +183,11 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
     {
         return failure::report(&Failure::message(format!("`trimline {verb}` needs Linux")));
     }
-    let outcome = match Command::parse_from(described).verb {
+    let command = Command::parse_from(described);
+    if let Err(failure) = interrupt::end_at_interrupts() {
+        return failure::report(&failure);
+    }
+    let outcome = match command.verb {
         Verb::Run(options) => run::run(options, transports),
         Verb::Reproduce(options) => reproduce::reproduce(options, transports),
         Verb::List(options) => list::list(&options),
@@ -198,7 +201,7 @@ fn perform(described: impl IntoIterator<Item = OsString>, transports: &Transport
         Verb::Reference => printed(&reference::reference(transports)),
         Verb::Transports(options) => transports::list(&options, transports),
         Verb::New(New::Transport(options)) => new_transport::new(options, transports),
-        Verb::Formats => printed(&formats::formats()),
+        Verb::Formats(options) => formats::formats(&options),
         Verb::Explain(options) => explain::explain(&options, transports),
         Verb::Completions(options) => completions::completions(&options, commands()),
     };
@@ -228,6 +231,30 @@ mod tests {
             <super::net::Verb as clap::Subcommand>::augment_subcommands(clap::Command::new(""));
         let real: Vec<&str> = real.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(real, super::NEED_LINUX);
+    }
+
+    /// Every command has `--json`, or a reason in the list of those without it.
+    #[test]
+    fn every_command_prints_json_or_has_a_reason() {
+        fn check(path: &str, command: &clap::Command, without: &mut Vec<String>) {
+            let subcommands: Vec<_> = command.get_subcommands().collect();
+            for below in &subcommands {
+                let path = format!("{path} {}", below.get_name());
+                check(path.trim(), below, without);
+            }
+            let has_json = command.get_arguments().any(|option| option.get_long() == Some("json"));
+            if subcommands.is_empty() && !has_json {
+                without.push(path.to_owned());
+            }
+        }
+        let mut without = Vec::new();
+        for command in super::commands() {
+            check("", &command, &mut without);
+        }
+        without.sort();
+        let mut listed = super::output::WITHOUT_JSON.map(|(command, _)| command);
+        listed.sort_unstable();
+        assert_eq!(without, listed);
     }
 
     /// Every help text fits a terminal of 80 columns.

@@ -6,39 +6,38 @@ use clap::Args;
 use serde_json::json;
 use trimline_experiments::Failure;
 use trimline_experiments::library::{Experiment, load};
+use trimline_explain::wrapped;
 
+use crate::output::Output;
 use crate::settings::Library;
-use crate::terminal::print;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Print the list as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     library: Library,
 }
 
 pub(crate) fn list(options: &Options) -> Result<ExitCode, Failure> {
     let experiments = load(options.library.directory.as_deref())?;
-    if options.json {
-        let list: Vec<_> = experiments
-            .iter()
-            .map(|experiment| {
-                json!({
-                    "id": experiment.id,
-                    "title": experiment.expected.title,
-                    "also": experiment.expected.also,
-                    "findings": experiment.expected.finding.len(),
-                })
+    let list: Vec<_> = experiments
+        .iter()
+        .map(|experiment| {
+            json!({
+                "id": experiment.id,
+                "title": experiment.expected.title,
+                "also": experiment.expected.also,
+                "findings": experiment.expected.finding.len(),
             })
-            .collect();
-        print(&format!("{:#}\n", json!({ "experiments": list })))?;
-    } else {
+        })
+        .collect();
+    options.output.print(&json!({ "experiments": list }), || {
         let width = experiments.iter().map(|e| e.id.len()).max().unwrap_or(0);
-        for Experiment { id, expected, .. } in &experiments {
-            print(&format!("{id:width$}  {}\n", expected.title))?;
-        }
-    }
+        let line = |Experiment { id, expected, .. }: &Experiment| {
+            wrapped(&format!("{id:width$}  {}", expected.title), width + 2) + "\n"
+        };
+        experiments.iter().map(line).collect()
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
+use trimline_experiments::notice;
 
 use crate::terminal;
 
@@ -42,7 +43,8 @@ impl Log {
 
     /// Writes an event's line; `about` names its subject.
     pub(crate) fn event(&self, event: &str, about: &[(&str, Value)], message: &str) {
-        terminal::say(&self.line(SystemTime::now(), event, about, message));
+        let line = self.line(SystemTime::now(), event, about, message);
+        if self.is_json() { terminal::say(&line) } else { notice(&line) }
     }
 
     fn line(&self, now: SystemTime, event: &str, about: &[(&str, Value)], message: &str) -> String {

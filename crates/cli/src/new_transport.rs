@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use trimline_experiments::Failure;
 use trimline_sim::transports::Transports;
 
-use crate::terminal::print;
+use crate::output::Output;
 
 /// Files of the crate, and their templates.
 const FILES: [(&str, &str); 7] = [
@@ -45,10 +46,12 @@ pub(crate) struct Options {
     /// Checkout of Trimline that the crate depends on. Default: the checkout that this program was built from.
     #[arg(long, value_name = "DIR")]
     trimline: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn new(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    let Options { name, path, trimline } = options;
+    let Options { name, path, trimline, output } = options;
     check_name(&name, transports)?;
     let path = path.unwrap_or_else(|| PathBuf::from(&name));
     if fs::symlink_metadata(&path).is_ok() {
@@ -67,10 +70,18 @@ pub(crate) fn new(options: Options, transports: &Transports) -> Result<ExitCode,
     let (locked, lock) = (root.join("Cargo.lock"), path.join("Cargo.lock"));
     fs::copy(&locked, &lock).map_err(|error| Failure::io(&locked, &error))?;
     let shown = path.display();
-    print(&format!(
-        "{shown}: a constant-rate transport with ACKs, named `{name}`\n\
-         next:\n  cd {shown}\n  cargo test\n  cargo run -- compare scenario.toml --transports {name},ndp\n"
-    ))?;
+    let next = [
+        format!("cd {shown}"),
+        "cargo test".to_owned(),
+        format!("cargo run -- compare scenario.toml --transports {name},ndp"),
+    ];
+    let names = FILES.map(|(file, _)| file);
+    let all =
+        json!({ "transport": name, "folder": shown.to_string(), "files": names, "next": next });
+    output.print(&all, || {
+        let next = next.join("\n  ");
+        format!("{shown}: a constant-rate transport with ACKs, named `{name}`\nnext:\n  {next}\n")
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,37 +6,47 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use trimline_experiments::Failure;
+use trimline_experiments::{Failure, notice};
 
-/// Calls `main` of a Python module of the package, and returns its exit status; without the package, says so and
-/// returns `None`.
+/// The standard output of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stdout {
+    /// That of the command.
+    Shown,
+    /// Returned.
+    Returned,
+}
+
+/// Calls `main` of a Python module of the package, and returns its exit status and its standard output; without the
+/// package, says so and returns `None`.
 pub(crate) fn call(
     module: &str,
     arguments: &[OsString],
-    is_quiet: bool,
-) -> Result<Option<i32>, Failure> {
+    stdout: Stdout,
+) -> Result<Option<(i32, Vec<u8>)>, Failure> {
     let python = python();
     let code = format!(
         "import sys\ntry:\n    from trimline.{module} import main\nexcept ImportError as error:\n    \
          print(error, file=sys.stderr)\n    sys.exit({MISSING})\n\
          sys.exit(main(sys.argv[1:]))"
     );
-    let status = Command::new(&python)
+    let output = Command::new(&python)
         .args(["-c", &code])
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(if is_quiet { Stdio::null() } else { Stdio::inherit() })
-        .status();
-    let status = match status {
-        Ok(status) => status.code().unwrap_or(2),
-        Err(error) if error.kind() == ErrorKind::NotFound => MISSING,
+        .stderr(Stdio::inherit())
+        .stdout(if stdout == Stdout::Shown { Stdio::inherit() } else { Stdio::piped() })
+        .output();
+    let (status, text) = match output {
+        Ok(output) => (output.status.code().unwrap_or(2), output.stdout),
+        Err(error) if error.kind() == ErrorKind::NotFound => (MISSING, Vec::new()),
         Err(error) => return Err(Failure::io(&python, &error)),
     };
     if status == MISSING {
-        eprintln!("{}", missing(module, &python));
+        notice(&missing(module, &python));
         return Ok(None);
     }
-    Ok(Some(status))
+    Ok(Some((status, text)))
 }
 
 /// Exit status of a call whose module cannot be imported: a shell's status for a missing command.

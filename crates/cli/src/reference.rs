@@ -8,6 +8,9 @@ use trimline_sim::scenario::{self, Scenario};
 use trimline_sim::topology;
 use trimline_sim::transports::Transports;
 
+use crate::output::WITHOUT_JSON;
+use crate::status::STATUSES;
+
 /// The reference for a program with these transports, as Markdown.
 pub(crate) fn reference(transports: &Transports) -> String {
     let mut text = String::from(
@@ -29,6 +32,7 @@ pub(crate) fn reference(transports: &Transports) -> String {
     text += &links();
     text += &files();
     text += &transports_known(transports);
+    text += &commands();
     text
 }
 
@@ -104,6 +108,29 @@ fn transports_known(transports: &Transports) -> String {
             transport.label(),
             transport.about()
         );
+    }
+    text
+}
+
+/// Rules of all commands: exit statuses, streams, JSON.
+fn commands() -> String {
+    let mut text = String::from(
+        "\n## Output of commands\n\n\
+         Results go to standard output, in 80 columns; a table that is wider has several lines for each row. Notes,\n\
+         warnings, errors and progress go to standard error: wrapped at 80 columns on a terminal, otherwise one line\n\
+         each. A bar with the time left shows the progress of long commands on a terminal only. Colours need a terminal\n\
+         and no `NO_COLOR`.\n\n\
+         `--json` prints the results as one JSON value instead. Commands that print repeatedly (`stats --every`,\n\
+         `trimline-switch --counters`) print one value per line, and `testbed hull` one per figure. Names end in\n\
+         units, as columns of files do. Errors stay text on standard error, and exit statuses stay the same.\n\n\
+         | command without `--json` | reason |\n|---|---|\n",
+    );
+    for (command, reason) in WITHOUT_JSON {
+        let _ = writeln!(text, "| `{command}` | {reason} |");
+    }
+    text += "\n| exit status | meaning |\n|---|---|\n";
+    for (status, meaning) in STATUSES {
+        let _ = writeln!(text, "| {status} | {meaning} |");
     }
     text
 }

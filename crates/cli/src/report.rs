@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use trimline_experiments::{Failure, results_below};
 use trimline_metrics::Summary;
 
-use crate::python_package;
+use crate::output::Output;
+use crate::python_package::{self, Stdout};
 use crate::run_table;
-use crate::terminal::print;
+use crate::status;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -24,10 +26,12 @@ pub(crate) struct Options {
     /// Include runs that were stopped early in means over seeds.
     #[arg(long)]
     include_stopped: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn report(options: Options) -> Result<ExitCode, Failure> {
-    let Options { folders, out, include_stopped } = options;
+    let Options { folders, out, include_stopped, output } = options;
     let missing = folders.iter().find(|folder| !folder.is_dir());
     if let Some(folder) = missing {
         return Err(Failure::message(format!("{}: not a directory of results", folder.display())));
@@ -37,15 +41,19 @@ pub(crate) fn report(options: Options) -> Result<ExitCode, Failure> {
     let option = include_stopped.then(|| OsString::from("--include-stopped"));
     let paths = std::iter::once(&out).chain(&folders).map(|path| path.into());
     let arguments: Vec<OsString> = option.into_iter().chain(paths).collect();
-    match python_package::call("reporting", &arguments, false)? {
-        Some(0) => Ok(ExitCode::SUCCESS),
+    match python_package::call("reporting", &arguments, Stdout::Returned)? {
+        Some((0, _)) => {
+            let report = out.display().to_string();
+            output.print(&json!({ "report": report }), || format!("{report}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
         // Without the package, print the numbers of the runs instead of a report.
-        None => tables_of(&folders).map(|()| ExitCode::from(2)),
-        Some(_) => Ok(ExitCode::from(2)),
+        None => print_runs(&folders, output).map(|()| status::error()),
+        Some(_) => Ok(status::error()),
     }
 }
 
-fn tables_of(folders: &[PathBuf]) -> Result<(), Failure> {
+fn print_runs(folders: &[PathBuf], output: Output) -> Result<(), Failure> {
     let mut runs = Vec::new();
     for folder in folders {
         for place in results_below(folder).map_err(|error| Failure::io(folder, &error))? {
@@ -55,9 +63,14 @@ fn tables_of(folders: &[PathBuf]) -> Result<(), Failure> {
                 Failure::message(format!("{}: not a summary of a run", file.display()))
             })?;
             let name = place.strip_prefix(folder).unwrap_or(&place).display().to_string();
-            runs.push((name, summary));
+            runs.push((name, place, summary));
         }
     }
-    let runs: Vec<(&str, &Summary)> = runs.iter().map(|(name, run)| (&**name, run)).collect();
-    print(&run_table::tables(&runs, &[]))
+    let entry = |(name, place, summary): &(String, PathBuf, Summary)| json!({ "run": name, "folder": place.display().to_string(), "summary": summary });
+    let all = json!({ "report": null, "runs": runs.iter().map(entry).collect::<Vec<_>>() });
+    output.print(&all, || {
+        let runs: Vec<(&str, &Summary)> =
+            runs.iter().map(|(name, _, run)| (&**name, run)).collect();
+        run_table::tables(&runs, &[])
+    })
 }

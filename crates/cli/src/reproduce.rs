@@ -10,13 +10,15 @@ use clap::Args;
 use serde_json::json;
 use trimline_experiments::reproduction::{self, Judged, Reproduction};
 use trimline_experiments::verdicts::Tier;
-use trimline_experiments::{Failure, Threads};
+use trimline_experiments::{Failure, Threads, notice};
 use trimline_sim::transports::Transports;
 
 use crate::failure::report;
-use crate::interrupt::{catch_interrupts, interrupted};
-use crate::python_package;
+use crate::interrupt::catch_interrupts;
+use crate::output::{Output, print_json};
+use crate::python_package::{self, Stdout};
 use crate::settings::{Library, Settings};
+use crate::status::{done, interrupted};
 use crate::terminal::print;
 use crate::verdict_table::{Count, summary, table};
 
@@ -25,9 +27,8 @@ pub(crate) struct Options {
     /// Experiments to run: an experiment such as ndp/fig14, a paper such as ndp, or all.
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Print findings as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     /// Print every finding with its range, and the known causes of misses.
     #[arg(short, long, conflicts_with = "json")]
     verbose: bool,
@@ -64,7 +65,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    let Options { ids, json, verbose, no_plot, .. } = options;
+    let Options { ids, output, verbose, no_plot, .. } = options;
+    let json = output.is_json();
     let default = if options.quick { "out/quick" } else { "out" };
     let library = options.library.directory;
     let options = reproduction::Options {
@@ -105,7 +107,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
             all_hold &= verdicts.iter().all(|verdict| verdict.holds);
             findings.push(mem::take(&mut judged.json));
             if judged.is_partial && !no_plot {
-                eprintln!("no figure: it needs all series of {id}");
+                notice(&format!("no figure: it needs all series of {id}"));
             } else if !no_plot {
                 let library = library.as_deref();
                 drawing = Some(scope.spawn(move || draw(&judged, library, json, verbose)));
@@ -117,7 +119,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
         return Ok(interrupted());
     }
     if json {
-        print(&format!("{:#}\n", json!({ "experiments": findings })))?;
+        print_json(&json!({ "experiments": findings }))?;
     } else if verbose && findings.len() > 1 {
         print(&format!("\n{} experiments: {}", findings.len(), count.line()))?;
     } else if !verbose {
@@ -125,7 +127,7 @@ pub(crate) fn reproduce(options: Options, transports: &Transports) -> Result<Exi
         let described = "-v shows every finding, and causes of misses";
         print(&format!("{} ({described}); {seconds:.0} s\n", count.describe()))?;
     }
-    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(done(all_hold))
 }
 
 fn joined(drawing: ScopedJoinHandle<'_, Result<(), Failure>>) -> Result<(), Failure> {
@@ -145,18 +147,21 @@ fn draw(
     if let Some(library) = library {
         words.extend(["--experiments".into(), library.into()]);
     }
-    match python_package::call("plot.__main__", &words, is_quiet) {
+    let stdout = if is_quiet { Stdout::Returned } else { Stdout::Shown };
+    match python_package::call("plot.__main__", &words, stdout) {
         // In a summary, name only the picture for the screen.
-        Ok(Some(0)) if is_quiet && !json => {
+        Ok(Some((0, _))) if is_quiet && !json => {
             let picture = out.join(format!("{}.png", id.replace('/', "-")));
             if picture.exists() {
                 print(&format!("  {}\n", picture.display()))?;
             }
         }
         // The package reports itself why it draws nothing.
-        Ok(Some(0..=2)) => {}
-        Ok(Some(status)) => eprintln!("no figure: trimline.plot exited with status {status}"),
-        Ok(None) => eprintln!("no figure: it needs trimline.plot"),
+        Ok(Some((0..=2, _))) => {}
+        Ok(Some((status, _))) => {
+            notice(&format!("no figure: trimline.plot exited with status {status}"))
+        }
+        Ok(None) => notice("no figure: it needs trimline.plot"),
         Err(failure) => drop(report(&failure)),
     }
     Ok(())

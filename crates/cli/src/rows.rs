@@ -1,39 +1,9 @@
-//! Rows of JSON: as text in columns, and in a file for `trimline stats`.
+//! Files of JSON for `trimline stats`.
 
 use std::io;
 use std::path::Path;
 
 use serde_json::Value;
-
-/// Aligns the rows of a JSON array in columns, the keys of the first: words left, numbers right. Empty without rows.
-pub(crate) fn aligned(entries: &[Value]) -> String {
-    let Some(first) = entries.first().and_then(Value::as_object) else { return String::new() };
-    let columns: Vec<&String> = first.keys().collect();
-    let plain = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
-        other => other.to_string(),
-    };
-    let mut rows = vec![columns.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>()];
-    for entry in entries {
-        let cell = |name: &&String| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
-        rows.push(columns.iter().map(cell).collect());
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let mut out = String::from("\n");
-    for row in &rows {
-        for ((name, cell), &width) in columns.iter().zip(row).zip(&widths) {
-            out += &match name.as_str() {
-                "peer" | "switch" => format!("{cell:width$}"),
-                "address" => format!("  {cell:width$}"),
-                _ => format!("  {cell:>width$}"),
-            };
-        }
-        out.push('\n');
-    }
-    out
-}
 
 /// Checks that a path is a regular file or does not exist. Root could otherwise replace a device.
 ///

@@ -185,7 +185,7 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
     if with().all(|(.., slowdown)| slowdown.sizes.len() == 1) {
         classes.clear();
     }
-    let cell = |p50: f64, p99: f64| format!("{} / {}", short(p50), short(p99));
+    let cell = |p50: f64, p99: f64| format!("{}/{}", short(p50), short(p99));
     let names: Vec<&str> = std::iter::once("all").chain(classes.iter().map(|of| of.1)).collect();
     let row = |(run, workload, slowdown): (String, String, Slowdown)| {
         let of = |class| {
@@ -195,7 +195,7 @@ fn slowdowns(runs: &[(&str, &Summary)]) -> Vec<Row> {
         let numbers = std::iter::once(all).chain(classes.iter().map(|&(class, _)| of(class)));
         Row { run, workload, numbers: numbers.collect() }
     };
-    let head = Row { run: "slowdown p50 / p99".into(), ..head("", &names) };
+    let head = Row { run: "slowdown p50/p99".into(), ..head("", &names) };
     std::iter::once(head).chain(with().map(row)).collect()
 }
 
@@ -248,7 +248,9 @@ fn intervals(one: &WorkloadAggregate) -> Vec<String> {
         None => "-".to_owned(),
         Some(Interval { mean, half_width: None, .. }) => fixed(mean, decimals),
         Some(Interval { mean, half_width: Some(half_width), .. }) => {
-            format!("{} ± {}", fixed(mean, decimals), fixed(half_width, decimals))
+            // An interval has the decimals of its mean.
+            let decimals = decimals_of(mean, decimals);
+            format!("{mean:.decimals$} ± {half_width:.decimals$}")
         }
     };
     if one.long_lived {
@@ -261,9 +263,14 @@ fn intervals(one: &WorkloadAggregate) -> Vec<String> {
 
 /// Drops a decimal for each digit beyond three.
 fn fixed(number: f64, decimals: usize) -> String {
-    let digits = if number.abs() < 1.0 { 0 } else { number.abs().log10() as usize };
-    let decimals = decimals.min(5usize.saturating_sub(digits));
+    let decimals = decimals_of(number, decimals);
     format!("{number:.decimals$}")
+}
+
+/// Decimals of a number, at most `max`: one less for each digit beyond three.
+fn decimals_of(number: f64, max: usize) -> usize {
+    let digits = if number.abs() < 1.0 { 0 } else { number.abs().log10() as usize };
+    max.min(5usize.saturating_sub(digits))
 }
 
 fn head(kind: &str, names: &[&str]) -> Row {

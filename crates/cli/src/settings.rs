@@ -86,7 +86,7 @@ pub(crate) struct Runs {
     #[arg(long)]
     resume: bool,
     /// Print only warnings and errors.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Include runs that were stopped early in means over seeds.
     #[arg(long)]

@@ -6,16 +6,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use trimline_experiments::Failure;
 use trimline_stack::host::{Host, News, PathStatus};
 use trimline_stack::io::PacketIo;
 
 use crate::log::Log;
 use crate::openmetrics::{Endpoint, Exposition, Kind, Labels};
+use crate::output::Output;
 use crate::rows;
 use crate::switch_ports;
-use crate::terminal::is_read;
+use crate::terminal::{self, is_read};
 use crate::writer::Writer;
 
 /// Interval of writes while a command runs.
@@ -212,23 +213,29 @@ fn path_entry(path: &PathStatus) -> Value {
     entry
 }
 
-fn table(path: &Path) -> Result<String, Failure> {
+/// The statistics in a file.
+fn read(path: &Path) -> Result<Value, Failure> {
     let wrong =
         |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    let entries = value.as_object().ok_or_else(|| wrong(&"expected a file that --stats writes"))?;
-    Ok(shown(entries))
+    match value.is_object() {
+        true => Ok(value),
+        false => Err(wrong(&"expected a file that --stats writes")),
+    }
 }
 
-fn shown(entries: &Map<String, Value>) -> String {
+fn shown(state: &Value) -> String {
     let mut out = String::new();
-    for (name, number) in entries.iter().filter(|(_, value)| !value.is_array()) {
+    let entries = state.as_object().into_iter().flatten();
+    for (name, number) in entries.filter(|(_, value)| !value.is_array()) {
         out += &format!("{name:14} {number}\n");
     }
     for key in ["paths", switch_ports::KEY] {
-        let rows = entries.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        out += &rows::aligned(rows);
+        let rows = state.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if !rows.is_empty() {
+            out += &format!("\n{}", terminal::entries(rows));
+        }
     }
     out
 }
@@ -240,6 +247,8 @@ pub(crate) struct Options {
     /// Print every S seconds until interrupted. Default: print once.
     #[arg(long, value_name = "S")]
     every: Option<f64>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Prints the last statistics of a command with `--stats`, once or repeatedly.
@@ -247,19 +256,25 @@ pub(crate) fn stats(options: &Options) -> Result<ExitCode, Failure> {
     let path = &options.file;
     let every = options.every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
     let every = every.transpose().map_err(|error| Failure::message(format!("--every: {error}")))?;
-    let mut text = table(path)?;
+    let mut state = read(path)?;
+    let Some(every) = every else {
+        options.output.print(&state, || shown(&state))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut text = options.output.repeated(&state, || shown(&state));
     // Until the reader is gone.
-    while is_read(&text)?
-        && let Some(every) = every
-    {
+    while is_read(&text)? {
         std::thread::sleep(every);
-        text = format!("\n{}", table(path)?);
+        state = read(path)?;
+        text = options.output.repeated(&state, || format!("\n{}", shown(&state)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
     use crate::openmetrics::tests::{are_documented, parse};
     use trimline_packet::{BitRate, PortCounters};
@@ -295,7 +310,7 @@ mod tests {
     fn every_counter_of_a_switch_port_is_printed() {
         let row = |(place, name): (usize, &str)| (name.to_owned(), json!(1000 + place));
         let port = Map::from_iter(PortCounters::NAMES.into_iter().enumerate().map(row));
-        let text = shown(&Map::from_iter([(switch_ports::KEY.to_owned(), json!([port]))]));
+        let text = shown(&json!({ switch_ports::KEY: [port] }));
         for (place, name) in PortCounters::NAMES.into_iter().enumerate() {
             let name = name.replace('_', " ");
             assert!(text.contains(&name) && text.contains(&(1000 + place).to_string()), "{text}");

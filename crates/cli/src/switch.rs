@@ -14,6 +14,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use trimline_explain::wrapped;
 use trimline_packet::TimeDelta;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
@@ -22,14 +23,16 @@ use trimline_stack::switch::{Config, Fabric, PortNews, Runner};
 
 use crate::log::{self, Log};
 use crate::openmetrics::Endpoint;
+use crate::output::Output;
 use crate::writer::Writer;
-use crate::{switch_ports, terminal};
+use crate::{status, switch_ports, terminal};
 
 #[derive(Parser, Debug)]
 #[command(
     name = "trimline-switch",
     version,
     term_width = 80,
+    after_help = status::help(),
     about = "Runs switches that trim packets, between network interfaces."
 )]
 pub(crate) struct Options {
@@ -41,6 +44,8 @@ pub(crate) struct Options {
     /// Print counters every second. Default: only at the end.
     #[arg(long)]
     counters: bool,
+    #[command(flatten)]
+    output: Output,
     /// Write counters into FILE every second, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
@@ -71,7 +76,7 @@ pub fn switch() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             options.log().event("failed", &[], &format!("trimline-switch: {error}"));
-            ExitCode::from(2)
+            status::error()
         }
     }
 }
@@ -87,10 +92,6 @@ fn counters(runner: &Runner<AfPacket>, config: &Config) -> String {
         text += &format!("dropped without a notification: {}\n", reasons.join(", "));
     }
     text
-}
-
-fn print(text: &str) -> Result<(), String> {
-    terminal::write(text).map_err(|error| error.to_string())
 }
 
 /// Reports an event of a port. The other ports go on.
@@ -155,7 +156,7 @@ fn run(options: &Options) -> Result<(), String> {
     config.check_places().map_err(|error| format!("{path}: {error}"))?;
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
-        let mut text = format!("{switches} switches, {links} links, {} hosts\n", fabric.hosts());
+        let mut settings = Vec::new();
         let described = [
             config.describe_phantom(),
             config.describe_notifications(),
@@ -164,11 +165,16 @@ fn run(options: &Options) -> Result<(), String> {
             config.describe_security(),
         ];
         for lines in described {
-            for line in lines.map_err(|error| format!("{path}: {error}"))? {
-                text += &format!("{line}\n");
-            }
+            settings.extend(lines.map_err(|error| format!("{path}: {error}"))?);
         }
-        return print(&text);
+        let hosts = fabric.hosts();
+        let all =
+            json!({ "switches": switches, "links": links, "hosts": hosts, "settings": settings });
+        let text = || {
+            let lines: String = settings.iter().map(|line| wrapped(line, 2) + "\n").collect();
+            format!("{switches} switches, {links} links, {hosts} hosts\n{lines}")
+        };
+        return options.output.print(&all, text).map_err(|failure| failure.to_string());
     }
     options
         .stats
@@ -214,6 +220,7 @@ fn run(options: &Options) -> Result<(), String> {
 struct Account {
     /// Print counters every second, not only at the end.
     prints: bool,
+    output: Output,
     printer: Writer<String>,
     file: Option<Writer<Value>>,
     endpoint: Option<Endpoint>,
@@ -229,6 +236,7 @@ impl Account {
         });
         Ok(Account {
             prints: options.counters,
+            output: options.output,
             printer: Writer::start("standard output", |text: String| terminal::write(&text)),
             file,
             endpoint: endpoint.map_err(|error| error.to_string())?,
@@ -243,7 +251,7 @@ impl Account {
         }
         self.reported_at = Some(Instant::now());
         if self.prints {
-            self.printer.set_pending(counters(runner, config));
+            self.printer.set_pending(self.counters(runner, config));
         }
         if let Some(file) = &self.file {
             file.set_pending(switch_ports::state(config, runner.fabric(), &runner.losses()));
@@ -253,9 +261,25 @@ impl Account {
         }
     }
 
+    /// The counters as they are printed.
+    fn counters(&self, runner: &Runner<AfPacket>, config: &Config) -> String {
+        match self.output.is_json() {
+            true => {
+                let mut state = switch_ports::state(config, runner.fabric(), &runner.losses());
+                let reasons = runner.fabric().unnotified().into_iter().flatten();
+                let reasons =
+                    reasons.map(|(reason, count)| (reason.name().to_owned(), json!(count)));
+                state["unnotified"] = Value::Object(reasons.collect());
+                format!("{state}\n")
+            }
+            false => counters(runner, config),
+        }
+    }
+
     fn finish(self, runner: &Runner<AfPacket>, config: &Config) -> io::Result<()> {
         let state = switch_ports::state(config, runner.fabric(), &runner.losses());
+        let text = self.counters(runner, config);
         let written = self.file.map_or(Ok(()), |file| file.finish(state));
-        written.and(self.printer.finish(counters(runner, config)))
+        written.and(self.printer.finish(text))
     }
 }

@@ -6,7 +6,7 @@ use trimline_stack::io::PacketIo;
 use trimline_stack::switch::{Config, Fabric, Losses, Runner};
 
 use crate::openmetrics::{Exposition, Kind, Labels};
-use crate::rows;
+use crate::terminal;
 
 /// The rows' key in a file that `trimline stats` prints.
 pub(crate) const KEY: &str = "ports";
@@ -30,7 +30,7 @@ fn port_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
 
 /// The ports of all switches, as text.
 pub(crate) fn table(config: &Config, fabric: &Fabric) -> String {
-    rows::aligned(&port_rows(config, fabric))
+    format!("\n{}", terminal::entries(&port_rows(config, fabric)))
 }
 
 /// Losses beside the ports, as text: one line, or empty.
@@ -122,7 +122,7 @@ pub(crate) fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Ex
     text
 }
 
-pub(crate) use rows::{check_target, write_file};
+pub(crate) use crate::rows::{check_target, write_file};
 
 #[cfg(test)]
 mod tests {

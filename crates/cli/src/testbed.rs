@@ -6,16 +6,20 @@ use std::time::Duration;
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
-use trimline_experiments::Failure;
+use serde_json::json;
 use trimline_experiments::findings::Expected;
 use trimline_experiments::verdicts::{self, Tier, Verdict};
+use trimline_experiments::{Bar, Failure};
+use trimline_explain::wrapped;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_testbed::coexist::Setting;
 use trimline_testbed::report::Report;
+use trimline_testbed::steps::Steps;
 use trimline_testbed::{fastlane_figures, figures, hull_figures, kernel_figures, namespace};
 
+use crate::output::Output;
 use crate::quantity;
-use crate::terminal::print;
+use crate::status::done;
 use crate::verdict_table::table;
 
 /// The figures of the testbed.
@@ -76,9 +80,8 @@ pub(crate) struct Options {
     /// first round).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Print measures and verdicts as JSON, one object per figure.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     coexist: CoexistOptions,
     #[command(flatten)]
@@ -197,12 +200,15 @@ fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
     given.into_iter().find(is_unheeded).map(|(name, _, _, figures)| (name, figures))
 }
 
+/// The measurement of a figure, in steps.
+type Measurement<'a> = Box<dyn Fn(&Steps<'_>) -> io::Result<Report> + 'a>;
+
 /// A figure of a command: paper, name, result folder and measurement.
 struct Part<'a> {
     paper: &'static str,
     figure: String,
     folder: PathBuf,
-    run: Box<dyn Fn() -> io::Result<Report> + 'a>,
+    run: Measurement<'a>,
 }
 
 fn expected(directory: &Path, part: &Part<'_>) -> Result<Option<Expected<String>>, Failure> {
@@ -227,7 +233,9 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
         parts.iter().map(|part| expected(&options.experiments, part)).collect::<Result<_, _>>()?;
     let skipped = |error: io::Error| match namespace::is_forbidden(&error) {
         true => {
-            print(&format!("SKIPPED testbed {name}: {error} ({})\n", namespace::NEEDS))?;
+            let reason = format!("{error} ({})", namespace::NEEDS);
+            let skipped = json!({ "figure": name, "skipped": reason });
+            options.output.print(&skipped, || format!("SKIPPED testbed {name}: {reason}\n"))?;
             Ok(ExitCode::SUCCESS)
         }
         false => Err(Failure::message(format!("testbed {name}: {error}"))),
@@ -237,12 +245,19 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     }
     let mut holds = true;
     for (part, expected) in parts.iter().zip(&expected) {
-        match (part.run)() {
+        match measured(part) {
             Ok(report) => holds &= judge(options, part, expected.as_ref(), &report)?,
             Err(error) => return skipped(error),
         }
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(done(holds))
+}
+
+/// Measures a figure, with a bar.
+fn measured(part: &Part<'_>) -> io::Result<Report> {
+    let bar = Bar::new(1, false);
+    bar.name(&part.figure);
+    (part.run)(&Steps::new(&|done, all| bar.show(done, all)))
 }
 
 /// Judges, writes and prints the measures. Returns whether all findings hold.
@@ -267,23 +282,21 @@ fn judge(
     let findings = findings.filter(|finding| is_there(&finding.measure));
     let judged: Vec<Verdict> =
         findings.map(|finding| finding.of_testbed(&report.measures)).collect();
-    let json = serde_json::json!({ "figure": figure, "measures": report.measures });
+    let json = json!({ "figure": figure, "measures": report.measures });
     write("measures.json", &format!("{json:#}\n"))?;
     for (name, contents) in &report.files {
         write(name, contents)?;
     }
     let mut findings = verdicts::as_json(&id, &judged, Tier::Full);
     verdicts::write(folder, &findings)?;
-    if options.json {
-        let mut json = json;
-        json["findings"] = findings["findings"].take();
-        print(&format!("{json:#}\n"))?;
-    } else {
-        print(&report.table)?;
-        if let Some(expected) = expected {
-            print(&table(&id, &expected.title, &judged, Tier::Full))?;
-        }
-    }
+    let mut json = json;
+    json["findings"] = findings["findings"].take();
+    json["lacks"] = json!(report.lacks.as_ref().map(|(feature, _)| feature));
+    options.output.print(&json, || {
+        let verdicts = expected.map(|one| table(&id, &one.title, &judged, Tier::Full));
+        let lines = report.table.lines().map(|line| wrapped(line, 4) + "\n");
+        lines.chain(verdicts).collect()
+    })?;
     // Findings without bounds decide nothing.
     Ok(judged.iter().all(|verdict| verdict.holds || !verdict.is_judged()))
 }
@@ -304,27 +317,31 @@ fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
     let rate = options.rate;
     let capture = options.capture.as_deref();
     let repeats = |default: u64| options.repeat.unwrap_or(default);
-    let of_ndp = |run: Box<dyn Fn() -> io::Result<Report> + 'a>| {
+    let of_ndp = |run: Measurement<'a>| {
         let folder = options.out.join(name);
         vec![Part { paper: "ndp", figure: name.to_owned(), folder, run }]
     };
     match options.figure {
-        Figure::Fig08 => of_ndp(Box::new(move || figures::fig08(repeats(20_000)))),
-        Figure::Fig09 => {
-            of_ndp(Box::new(move || figures::fig09(rate, repeats(10) as usize, capture)))
-        }
+        Figure::Fig08 => of_ndp(Box::new(move |steps| figures::fig08(repeats(20_000), steps))),
+        Figure::Fig09 => of_ndp(Box::new(move |steps| {
+            figures::fig09(rate, repeats(10) as usize, capture, steps)
+        })),
         Figure::Fig10 => {
-            of_ndp(Box::new(move || figures::fig10(rate, repeats(5) as usize, capture)))
+            of_ndp(Box::new(move |steps| figures::fig10(rate, repeats(5) as usize, capture, steps)))
         }
         Figure::Fig11 => of_ndp(Box::new(figures::fig11)),
         Figure::Fig12 => of_ndp(Box::new(figures::fig12)),
-        Figure::FirstContact => of_ndp(Box::new(move || figures::first_contact(repeats(200)))),
-        Figure::Throughput => of_ndp(Box::new(move || figures::throughput(repeats(9).max(1)))),
-        Figure::Kernel => {
-            of_ndp(Box::new(move || kernel_figures::kernel(&own_program()?, repeats(9).max(1))))
+        Figure::FirstContact => {
+            of_ndp(Box::new(move |steps| figures::first_contact(repeats(200), steps)))
         }
-        Figure::Coexist => of_ndp(Box::new(move || {
-            figures::coexist(&options.coexist.setting(rate), repeats(5).max(1))
+        Figure::Throughput => {
+            of_ndp(Box::new(move |steps| figures::throughput(repeats(9).max(1), steps)))
+        }
+        Figure::Kernel => of_ndp(Box::new(move |steps| {
+            kernel_figures::kernel(&own_program()?, repeats(9).max(1), steps)
+        })),
+        Figure::Coexist => of_ndp(Box::new(move |steps| {
+            figures::coexist(&options.coexist.setting(rate), repeats(5).max(1), steps)
         })),
         Figure::Hull => hull_parts(options, repeats(3).max(1)),
         Figure::Fastlane => {
@@ -339,7 +356,9 @@ fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
                 rounds: repeats(3).max(1),
             };
             let (folder, figure) = (options.out.join(name), "notifications-real".to_owned());
-            let run = Box::new(move || fastlane_figures::notifications(&fastlane, capture));
+            let run = Box::new(move |steps: &Steps<'_>| {
+                fastlane_figures::notifications(&fastlane, capture, steps)
+            });
             vec![Part { paper: "fastlane", figure, folder, run }]
         }
     }
@@ -362,9 +381,9 @@ fn hull_parts(options: &Options, rounds: u64) -> Vec<Part<'_>> {
         let value = figure.to_possible_value().expect("every figure has a name");
         let name = value.get_name().to_owned();
         let folder = options.out.join("hull").join(&name);
-        let run = move || match figure {
-            HullFigure::Table1 => hull_figures::table1(&hull),
-            HullFigure::Fig02 => hull_figures::fig02(&hull),
+        let run = move |steps: &Steps<'_>| match figure {
+            HullFigure::Table1 => hull_figures::table1(&hull, steps),
+            HullFigure::Fig02 => hull_figures::fig02(&hull, steps),
         };
         Part { paper: "hull", figure: name, folder, run: Box::new(run) }
     };

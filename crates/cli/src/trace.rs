@@ -4,14 +4,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use trimline_experiments::trace::{Traced, trace as write_trace};
-use trimline_experiments::{Failure, default_folder};
+use trimline_experiments::{Failure, default_folder, notice};
 use trimline_metrics::fct_breakdown::Component;
 use trimline_sim::transports::Transports;
 
-use crate::interrupt::{catch_interrupts, interrupted};
+use crate::interrupt::catch_interrupts;
+use crate::output::Output;
 use crate::settings::Settings;
-use crate::terminal::{columns, print};
+use crate::status::interrupted;
+use crate::terminal::columns;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
@@ -28,31 +31,42 @@ pub(crate) struct Options {
     /// Directory of the results. Default: out/ and the path of the scenario file, with -trace appended.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn trace(options: Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    let Options { scenario: path, settings, flow, run, out } = options;
+    let Options { scenario: path, settings, flow, run, out, output } = options;
     let scenario = settings.read(&path, transports)?;
     let out = out.unwrap_or_else(|| default_folder(&path, "trace"));
     let stop = catch_interrupts()?;
     let traced = write_trace(scenario, &settings.texts(), &out, run.as_deref(), flow, stop)?;
     let Some(Traced { components, events, packets }) = traced else {
-        eprintln!("stopped: nothing was written");
+        notice("stopped: nothing was written");
         return Ok(interrupted());
     };
-    if let Some(components) = &components {
-        print(&describe_components(components))?;
-    }
-    print(&format!(
-        "{events} events, {packets} packets\n\
-         {}   for Wireshark (NDP with tools/wireshark/ndp.lua)\n\
-         {}     for ui.perfetto.dev\n\
-         {}   as a table; `trimline report {}` draws it\n",
-        out.join("trace.pcapng").display(),
-        out.join("trace.json").display(),
-        out.join("timeline.csv").display(),
-        out.display()
-    ))?;
+    let files = ["trace.pcapng", "trace.json", "timeline.csv"].map(|name| out.join(name));
+    let [capture, perfetto, table] = files.each_ref().map(|file| file.display().to_string());
+    let parts = components.as_ref().map(|components| {
+        let part = |one: &Component| json!({ "component": one.name, "time_ps": one.ps });
+        components.iter().map(part).collect::<Vec<_>>()
+    });
+    let all = json!({
+        "folder": out.display().to_string(),
+        "events": events,
+        "packets": packets,
+        "fct_components": parts,
+        "files": [capture, perfetto, table],
+    });
+    output.print(&all, || {
+        let components = components.as_deref().map(describe_components).unwrap_or_default();
+        let files = columns(&[
+            vec![capture.clone(), "for Wireshark (NDP with tools/wireshark/ndp.lua)".to_owned()],
+            vec![perfetto.clone(), "for ui.perfetto.dev".to_owned()],
+            vec![table.clone(), "as a table, which `trimline report` draws".to_owned()],
+        ]);
+        format!("{components}{events} events, {packets} packets\n{files}")
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

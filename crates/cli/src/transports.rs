@@ -7,35 +7,33 @@ use serde_json::json;
 use trimline_experiments::Failure;
 use trimline_sim::transports::Transports;
 
-use crate::terminal::{columns, print};
+use crate::output::Output;
+use crate::terminal::columns;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Print the list as JSON: names, and labels and colours in figures.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn list(options: &Options, transports: &Transports) -> Result<ExitCode, Failure> {
-    if options.json {
-        let all: Vec<_> = transports
-            .iter()
-            .map(|transport| {
-                json!({
-                    "name": transport.name(),
-                    "label": transport.label(),
-                    "colour": transport.colour(),
-                    "about": transport.about(),
-                })
+    let all: Vec<_> = transports
+        .iter()
+        .map(|transport| {
+            json!({
+                "name": transport.name(),
+                "label": transport.label(),
+                "colour": transport.colour(),
+                "about": transport.about(),
             })
-            .collect();
-        print(&format!("{:#}\n", json!(all)))?;
-    } else {
+        })
+        .collect();
+    options.output.print(&all, || {
         let row = |described: [&str; 3]| described.map(str::to_owned).to_vec();
         let mut rows = vec![row(["transport", "figures", "description"])];
         rows.extend(transports.iter().map(|t| row([t.name(), t.label(), t.about()])));
-        print(&columns(&rows))?;
-    }
+        columns(&rows)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,10 +1,9 @@
 //! Verdicts for people: a table of all, or a line for an experiment.
 
-use std::io::IsTerminal;
-
 use trimline_experiments::verdicts::{Missed, Span, Tier, Verdict};
+use trimline_explain::wrapped;
 
-use crate::terminal::columns;
+use crate::terminal::{WIDTH, aligned, has_colours};
 
 /// Numbers of judged findings and of findings that hold; findings about a sign count separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,14 +41,15 @@ pub(crate) fn summary(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -
     let mut count = Count::default();
     count.add(verdicts);
     let counted = format!("  {}", count.describe());
-    let mut text = format!("{id}: {title}{}\n{counted}", part(tier));
+    let title = wrapped(&format!("{id}: {title}{}", part(tier)), 2);
+    let mut text = format!("{title}\n{counted}");
     let first = verdicts.iter().find(|verdict| verdict.is_judged());
     if let Some(Verdict { name, ours: Some(ours), unit, paper, .. }) = first {
         let paper = paper.map_or(String::new(), |paper| format!(" (paper {})", significant(paper)));
         let described = format!("{name}: {} {unit}{paper}", significant(*ours));
-        let is_short = counted.chars().count() + 2 + described.chars().count() <= 80;
-        text += if is_short { "; " } else { "\n  " };
-        text += &described;
+        let is_short = counted.chars().count() + 2 + described.chars().count() <= WIDTH;
+        text += if is_short { "; " } else { "\n" };
+        text += &if is_short { described } else { wrapped(&format!("  {described}"), 4) };
     }
     text + "\n"
 }
@@ -97,15 +97,15 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
             .to_owned(),
         ]);
     }
-    let mut text = format!("\n{id}: {title}{}\n", part(tier));
-    let lines = columns(&rows);
-    for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
-    {
+    let title = wrapped(&format!("{id}: {title}{}", part(tier)), 2);
+    let mut text = format!("\n{title}\n");
+    let of_rows = std::iter::once(None).chain(verdicts.iter().map(Some));
+    for (row, verdict) in aligned(&rows).iter().zip(of_rows) {
         let is_refuted = verdict.is_some_and(|verdict| !verdict.holds);
-        if is_refuted && std::io::stdout().is_terminal() {
-            text += &format!("\x1b[31m{line}\x1b[0m\n");
+        if is_refuted && has_colours() {
+            text += &format!("\x1b[31m{}\x1b[0m\n", row.trim_end());
         } else {
-            text += &format!("{line}\n");
+            text += row;
         }
     }
     let mut count = Count::default();

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::terminal;
+use trimline_experiments::notice;
 
 /// Max wait for the last write at the end of a command (chosen: enough for a busy disk, and a blocked reader holds up
 /// no command).
@@ -39,7 +39,7 @@ impl<T: Send + 'static> Writer<T> {
         place: impl Into<String>,
         write: impl FnMut(T) -> io::Result<()> + Send + 'static,
     ) -> Writer<T> {
-        Writer::saying(place, write, terminal::say)
+        Writer::saying(place, write, notice)
     }
 
     fn saying(

@@ -1,5 +1,7 @@
 //! The program as a user calls it: exit status, messages, files.
 
+#[path = "command/every.rs"]
+mod every;
 #[path = "command/import.rs"]
 mod import;
 #[path = "command/output.rs"]
@@ -8,6 +10,10 @@ mod output;
 mod quick;
 #[path = "command/scratch.rs"]
 mod scratch;
+#[path = "command/statuses.rs"]
+mod statuses;
+#[path = "command/terminal.rs"]
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -712,7 +718,7 @@ fn workloads_of_one_run_have_their_own_transports() {
     assert!(table.contains("flows of a size") && table.contains("seed-1"), "{table}");
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);
     assert!(said(&output).contains("install it with `pip install .`"), "{}", said(&output));
-    assert!(succeeded(&output).contains("slowdown p50 / p99"));
+    assert!(succeeded(&output).contains("slowdown p50/p99"));
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctpc"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("no transport `dctpc`") && said.contains("nearest: dctcp"), "{said}");

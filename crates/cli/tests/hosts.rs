@@ -99,11 +99,13 @@ fn requests_are_answered_over_udp_without_privileges() {
         let (said, _) = describe(&place.run("trimline", &["stats", "stats.json"]));
         assert!(said.contains("frames_in") && said.contains("udp"), "{said}");
         // The scoreboard: the one path to the server, and all of it ACKed.
-        let line = said.lines().find(|line| line.starts_with("127.0.0.2 ")).expect("a path");
-        let cells: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!((cells.len(), cells[1], cells[2]), (11, "0", "127.0.0.2"), "{said}");
-        assert!(cells[4].parse::<u64>().unwrap() >= 2000, "four packets a request: {said}");
-        assert_eq!(cells[10], "no", "{said}");
+        assert!(said.lines().any(|line| line.starts_with("127.0.0.2 ")), "{said}");
+        let (json, _) = describe(&place.run("trimline", &["stats", "stats.json", "--json"]));
+        let state: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let [path] = &state["paths"].as_array().unwrap()[..] else { panic!("{json}") };
+        assert_eq!((&path["peer"], &path["path"]), (&"127.0.0.2".into(), &0.into()), "{json}");
+        assert_eq!((&path["address"], &path["removed"]), (&"127.0.0.2".into(), &false.into()));
+        assert!(path["sent"].as_u64().unwrap() >= 2000, "four packets a request: {json}");
     }
 }
 
@@ -569,8 +571,9 @@ fn the_example_of_a_switch_network_is_valid() {
     let text = format!("phantom_queue = {{ tick = \"800ns\" }}\n{text}");
     fs::write(place.0.join("switch.toml"), text).unwrap();
     let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
-    let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
-                    drains at 950 Mb/s, every 0.800000 us, and marks packets that find more than 1000 B\n";
+    let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1:\n  \
+                    a phantom queue drains at 950 Mb/s, every 0.800000 us, and marks packets that\n  \
+                    find more than 1000 B\n";
     assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
     let security = "rate = \"1Gbps\"\n[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p0\"\n\
                     addresses = [{ address = \"10.0.0.1\" }]\nport_security = {}\n";
@@ -581,11 +584,14 @@ fn the_example_of_a_switch_network_is_valid() {
     let text = "rate = \"1Gbps\"\nprofile = \"fastlane-pfabric\"\n[[switch]]\nname = \"a\"\n\
                 [[host]]\nswitch = \"a\"\ninterface = \"p0\"\n";
     fs::write(place.0.join("switch.toml"), text).unwrap();
-    let (said, problem) = describe(&place.run("trimline-switch", &["switch.toml", "--check"]));
-    let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[1].starts_with("p0: notifies senders of drops"), "{said}{problem}");
-    assert!(
-        lines[2].starts_with("all ports: the most urgent packet leaves first"),
-        "{said}{problem}"
-    );
+    let check = ["switch.toml", "--check", "--json"];
+    let (said, problem) = describe(&place.run("trimline-switch", &check));
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    for (place, beginning) in [
+        (0, "p0: notifies senders of drops"),
+        (1, "all ports: the most urgent packet leaves first"),
+    ] {
+        let line = json["settings"][place].as_str();
+        assert!(line.is_some_and(|line| line.starts_with(beginning)), "{said}{problem}");
+    }
 }

@@ -11,6 +11,7 @@ use trimline_sim::scenario::{Run, Scenario};
 
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::notice::notice;
 use crate::outcome::{Measures, Outcome};
 
 /// A line of the file, a JSON object: a run.
@@ -76,11 +77,11 @@ impl Cached {
             if outcome.is_some() { filled += 1 } else { others += 1 }
         }
         let file = self.file.display();
-        eprintln!("cached: {filled} of {} runs are in {file}", scenario.runs.len());
+        notice(&format!("cached: {filled} of {} runs are in {file}", scenario.runs.len()));
         if others > 0 {
-            eprintln!(
+            notice(&format!(
                 "{others} lines of {file} are not used: their scenario differs or names files, or they lack a measure"
-            );
+            ));
         }
         filled
     }

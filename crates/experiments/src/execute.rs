@@ -1,19 +1,18 @@
 //! Runs plans on worker threads, with progress on a terminal and a clean stop.
 
-use std::io::IsTerminal;
 use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use trimline_metrics::RunRecord;
-use trimline_packet::TimeDelta;
+use trimline_sim::Division;
 use trimline_sim::scenario::Run;
-use trimline_sim::{Division, Progress};
 
 use crate::failure::Failure;
+use crate::notice::notice;
+use crate::progress::RunsBar;
 
 /// Cores for parallel runs; spare cores go to threads within each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +62,7 @@ impl Threads {
             && self.is_wanted
         {
             let thread = if threads == 1 { "thread" } else { "threads" };
-            eprintln!("note: {threads} {thread} instead of {}: {reason}", self.count);
+            notice(&format!("note: {threads} {thread} instead of {}: {reason}", self.count));
         }
     }
 }
@@ -91,7 +90,7 @@ pub(crate) fn execute<T: Send>(
     let results = Mutex::new(Ok(found));
     let has_failed = AtomicBool::new(false);
     let is_over = || stop.load(Ordering::Relaxed) || has_failed.load(Ordering::Relaxed);
-    let display = Display::new(pending.len(), threads.is_quiet);
+    let bar = RunsBar::new(pending.len(), threads.is_quiet);
     if let &[only] = pending {
         threads.explain(&runs[only]);
     }
@@ -104,7 +103,7 @@ pub(crate) fn execute<T: Send>(
                     let run = &runs[index];
                     let threads = threads.of(run, pending.len()).threads;
                     let outcome =
-                        one(run, threads, &display, &is_over).and_then(|made| done(run, made));
+                        one(run, threads, &bar, &is_over).and_then(|made| done(run, made));
                     let mut results = results.lock().unwrap_or_else(|e| e.into_inner());
                     match (outcome, results.as_mut()) {
                         (Ok(result), Ok(found)) => found[index] = Some(result),
@@ -119,100 +118,30 @@ pub(crate) fn execute<T: Send>(
             });
         }
     });
-    display.bar.finish_and_clear();
+    drop(bar);
     results.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
 fn one(
     run: &Run,
     threads: usize,
-    display: &Display,
+    bar: &RunsBar,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Done, Failure> {
     let start = Instant::now();
-    let mut seen = Seen { hops: 0, permille: 0, at: start };
+    let mut seen = bar.begin();
     let record = trimline_sim::run_on(&run.plan, threads, &mut |progress| {
-        display.show(run, &progress, &mut seen);
+        bar.show(&run.name, &progress, &mut seen);
         if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .map_err(|error| Failure::message(format!("{}: {error}", run.name)))?;
-    display.bar.inc(1000 - seen.permille);
+    bar.end(&seen);
     Ok(Done { record, wall: start.elapsed(), threads })
-}
-
-/// A bar for all runs, in thousandths of a run; hidden without a terminal.
-struct Display {
-    bar: ProgressBar,
-    hops: AtomicU64,
-    start: Instant,
-}
-
-struct Seen {
-    hops: u64,
-    permille: u64,
-    at: Instant,
-}
-
-impl Display {
-    fn new(runs: usize, is_quiet: bool) -> Display {
-        let bar = if std::io::stderr().is_terminal() && !is_quiet {
-            ProgressBar::new(runs as u64 * 1000)
-        } else {
-            ProgressBar::hidden()
-        };
-        // The template is a constant; without it the plain bar still shows.
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% ETA {eta} {msg}") {
-            bar.set_style(style);
-        }
-        Display { bar, hops: AtomicU64::new(0), start: Instant::now() }
-    }
-
-    fn show(&self, run: &Run, progress: &Progress, seen: &mut Seen) {
-        const PERIOD: Duration = Duration::from_millis(100);
-        if self.bar.is_hidden() || seen.at.elapsed() < PERIOD {
-            return;
-        }
-        seen.at = Instant::now();
-        let (part, whole) = match progress.duration {
-            Some(duration) => (progress.simulated.as_ps(), duration.as_ps()),
-            None => (progress.flows_done, progress.flows),
-        };
-        let permille = (u128::from(part) * 1000 / u128::from(whole.max(1))).min(1000) as u64;
-        self.bar.inc(permille.saturating_sub(seen.permille));
-        seen.permille = seen.permille.max(permille);
-        let new = progress.packet_hops - seen.hops;
-        seen.hops = progress.packet_hops;
-        let hops = self.hops.fetch_add(new, Ordering::Relaxed) + new;
-        let rate = hops as f64 / self.start.elapsed().as_secs_f64() / 1e6;
-        self.bar.set_message(format!(
-            "{} {}: {rate:.1} M packet-hops/s",
-            run.name,
-            readable(progress.simulated)
-        ));
-    }
-}
-
-/// A time in the unit that gives one to three digits before the point.
-fn readable(time: TimeDelta) -> String {
-    const UNITS: [(u64, &str); 4] =
-        [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
-    let ps = time.as_ps();
-    match UNITS.iter().find(|&&(unit, _)| ps >= unit) {
-        Some(&(unit, name)) => format!("{:.2} {name}", ps as f64 / unit as f64),
-        None => format!("{ps} ps"),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn progress_is_in_readable_units() {
-        let shown = [0, 999, 1_500, 2_345_678_901, 61_000_000_000_000]
-            .map(|ps| readable(TimeDelta::from_ps(ps)));
-        assert_eq!(shown, ["0 ps", "999 ps", "1.50 ns", "2.35 ms", "61.00 s"]);
-    }
 
     #[test]
     fn the_number_of_parallel_runs_has_a_bound() {

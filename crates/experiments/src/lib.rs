@@ -14,7 +14,8 @@
 //! several threads, and each result is written completely or not at all. manifest.json decides whether a result stands
 //! for a run of a later command. A flag of the caller ends runs; what is done until then is kept.
 //!
-//! Summaries and [`verdicts`] come out. Progress and notes about runs go to standard error. Tables, JSON, figures and exit
+//! Summaries and [`verdicts`] come out. Notes about runs ([`notice()`]) and, on a terminal, a bar with the time
+//! left ([`Bar`]) go to standard error. Tables, JSON, figures and exit
 //! statuses are the caller's.
 //!
 //! # Example
@@ -56,9 +57,11 @@ pub mod findings;
 mod import;
 pub mod library;
 mod memory;
+mod notice;
 mod outcome;
 mod output_lock;
 mod partial_run;
+mod progress;
 mod quick;
 pub mod reproduction;
 mod results;
@@ -72,5 +75,7 @@ pub mod verdicts;
 pub use execute::Threads;
 pub use failure::Failure;
 pub use import::FlowFormat;
+pub use notice::notice;
 pub use output_lock::results_below;
+pub use progress::Bar;
 pub use scenario_file::{default_folder, read_scenario};

@@ -7,6 +7,7 @@ use trimline_sim::scenario::Run;
 
 use crate::execute::Threads;
 use crate::failure::Failure;
+use crate::notice::notice;
 
 /// Limits parallel runs to what memory holds.
 ///
@@ -20,7 +21,9 @@ pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Th
     let fitting = fit(runs, at_once)
         .map_err(|problem| Failure::message(format!("{problem}, or --ignore-memory")))?;
     if fitting < at_once {
-        eprintln!("note: {fitting} parallel runs instead of {at_once}: more do not fit in memory");
+        notice(&format!(
+            "note: {fitting} parallel runs instead of {at_once}: more do not fit in memory"
+        ));
     }
     Ok(threads.at_most(fitting))
 }

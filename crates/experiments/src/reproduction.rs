@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::library::{Experiment, choose, load, reference};
 use crate::memory;
+use crate::notice::notice;
 use crate::outcome::{self, Outcome};
 use crate::output_lock::{OutputLock, results_below};
 use crate::partial_run;
@@ -144,7 +145,10 @@ impl Reproduction {
         };
         let mut outcomes = run_all(scenario, found, &out, options, findings, stop)?;
         if stop.load(Ordering::Relaxed) {
-            eprintln!("stopped: {} holds partial results; --resume continues", out.display());
+            notice(&format!(
+                "stopped: {} holds partial results; --resume continues",
+                out.display()
+            ));
             return Ok(None);
         }
         // Fewer seeds than a finding needs would change its verdict.

@@ -15,6 +15,7 @@ use trimline_sim::scenario::{Output, Run, Scenario};
 
 use crate::execute::Done;
 use crate::failure::Failure;
+use crate::notice::notice;
 
 fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
     Manifest {
@@ -155,11 +156,11 @@ pub(crate) fn found<T>(
     let found: Vec<Option<T>> = scenario.runs.iter().map(of).collect();
     let finished = found.iter().flatten().count();
     if resumes || finished > 0 {
-        eprintln!("resumed: {finished} of {} runs are complete", found.len());
+        notice(&format!("resumed: {finished} of {} runs are complete", found.len()));
         if different > 0 {
-            eprintln!(
+            notice(&format!(
                 "{different} results are of another scenario or program: their runs are repeated"
-            );
+            ));
         }
     }
     found

@@ -10,6 +10,7 @@ use trimline_sim::scenario::{Run, Scenario};
 use crate::execute::{Threads, execute};
 use crate::failure::Failure;
 use crate::memory;
+use crate::notice::notice;
 use crate::output_lock::{self, OutputLock};
 use crate::results::{Earlier, earlier, found, write_run};
 
@@ -58,16 +59,16 @@ pub fn run<'a>(
     let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
     let removed = lock.clear(scenario, settings, &places)?;
     if let Some(described) = output_lock::describe_removed(out, &removed) {
-        eprintln!("note: {described}");
+        notice(&format!("note: {described}"));
     }
     // A result with the user's files beside it stays until its run has ended.
     for (place, run) in &places {
         if earlier(place, scenario, settings, run) == Earlier::Different {
             let place = place.display();
-            eprintln!(
+            notice(&format!(
                 "note: {place} holds a result of other settings or another program: the command replaces it and keeps \
                  other files"
-            );
+            ));
         }
     }
     let summaries = execute(&scenario.runs, found, &pending, threads, stop, &|run, done| {

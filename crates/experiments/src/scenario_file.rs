@@ -8,6 +8,7 @@ use trimline_sim::transports::{Transports, time};
 
 use crate::failure::Failure;
 use crate::import::{FlowFormat, format_of, lacks_topology, scenario_of};
+use crate::notice::notice;
 
 /// Reads a scenario file with its overlays. The default name is the file's.
 ///
@@ -46,12 +47,12 @@ pub fn read_scenario(
         && let Some(run) = scenario.runs.first()
     {
         let link = run.plan.topology.host_link;
-        eprintln!(
+        notice(&format!(
             "note: {} has no link rate: links have {} and {}; change them with --topology or --set links.rate=100Gbps",
             path.display(),
             link.rate,
             time(link.delay)
-        );
+        ));
     }
     Ok(scenario)
 }

@@ -14,7 +14,9 @@ use trimline_sim::scenario::Scenario;
 
 use crate::execute::Done;
 use crate::failure::Failure;
+use crate::notice::notice;
 use crate::output_lock::{self, OutputLock};
+use crate::progress::RunsBar;
 use crate::results::write_run;
 
 /// A written trace.
@@ -47,9 +49,11 @@ pub fn trace(
     let lock = OutputLock::acquire(out)?;
     lock.survey(&scenario, settings, &[(out.to_owned(), &scenario.runs[place])])?;
     let plan = &mut scenario.runs[place].plan;
+    // A run finds the flow, a second one follows it.
+    let bar = RunsBar::new(1 + usize::from(flow.is_some()), false);
     let mut only: Option<FlowRecord> = None;
     if let Some(row) = flow {
-        only = Some(chosen(plan, row, stop)?);
+        only = Some(chosen(plan, row, &bar, stop)?);
     }
     let Some(watch) = &mut plan.timeline else {
         return Err(Failure::message(
@@ -59,7 +63,8 @@ pub fn trace(
     watch.keep_packets = true;
     plan.engine = EngineChoice::Heap;
     let start = Instant::now();
-    let mut record = perform(plan, stop)?;
+    let mut record = perform(plan, &bar, stop)?;
+    drop(bar);
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -68,24 +73,24 @@ pub fn trace(
         keep(&mut record, flow);
         components = fct_breakdown::components(&record.timeline, flow);
         if components.is_none() && flow.fct_receiver_ps.is_some() {
-            eprintln!(
-                "note: no fct_components.csv: the timeline does not show which transmission of its last packet arrived"
+            notice(
+                "note: no fct_components.csv: the timeline does not show which transmission of its last packet arrived",
             );
         }
     }
     let captured = captured(&record.timeline, &scenario.runs[place].plan);
     if captured.left_out > 0 {
-        eprintln!(
+        notice(&format!(
             "note: {} packets are not in the capture: the wire format has no such packets",
             captured.left_out
-        );
+        ));
     }
     let events = record.timeline.events.len();
     let json = perfetto::trace(&record.timeline);
     // A mistake in the command, or a stop, leaves earlier results.
     let removed = lock.clear(&scenario, settings, &[(out.to_owned(), &scenario.runs[place])])?;
     if let Some(described) = output_lock::describe_removed(out, &removed) {
-        eprintln!("note: {described}");
+        notice(&format!("note: {described}"));
     }
     scenario.runs[place].output.timeline = true;
     let run = &scenario.runs[place];
@@ -96,9 +101,14 @@ pub fn trace(
 }
 
 /// Finds the flow of a row of flows.csv, and makes the plan watch it.
-fn chosen(plan: &mut Plan, row: usize, stop: &AtomicBool) -> Result<FlowRecord, Failure> {
+fn chosen(
+    plan: &mut Plan,
+    row: usize,
+    bar: &RunsBar,
+    stop: &AtomicBool,
+) -> Result<FlowRecord, Failure> {
     plan.timeline = None;
-    let record = perform(plan, stop)?;
+    let record = perform(plan, bar, stop)?;
     let Some(flow) = record.flows.get(row) else {
         return Err(Failure::message(format!(
             "no flow {row}; expected a row of the run's flows.csv, from 0 to {}",
@@ -151,15 +161,19 @@ fn place_of(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure> {
     })
 }
 
-fn perform(plan: &Plan, stop: &AtomicBool) -> Result<RunRecord, Failure> {
-    trimline_sim::run(plan, &mut |_| {
+fn perform(plan: &Plan, bar: &RunsBar, stop: &AtomicBool) -> Result<RunRecord, Failure> {
+    let mut seen = bar.begin();
+    let record = trimline_sim::run(plan, &mut |progress| {
+        bar.show("trace", &progress, &mut seen);
         if stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     })
-    .map_err(|error| Failure::message(error.to_string()))
+    .map_err(|error| Failure::message(error.to_string()))?;
+    bar.end(&seen);
+    Ok(record)
 }
 
 /// Removes all other flows between the two hosts of a flow.

@@ -4,14 +4,14 @@
 //! reads plans and returns sentences. It runs nothing, reads no file and prints nothing.
 //!
 //! # Begin with
-//! - [`describe`]: the text of `trimline explain`, a line for each setting that acts.
+//! - [`describe`]: what `trimline explain` prints: a line for each setting that acts. It is a text and serialises.
 //! - [`warnings()`]: what commands print before runs: load beyond the links, time-outs below a round trip, and the warnings
 //!   of the scenario's parser. A scenario with warnings runs.
 //! - [`Estimate`]: packet-hops, seconds on one core and memory of a run. Commands refuse a run that does not fit into memory.
 //!
 //! # In and out
 //! Scenarios, runs and plans of `trimline-sim` go in, text comes out. Transports and switches describe their own settings,
-//! in `trimline-sim` and `trimline-switch`.
+//! in `trimline-sim` and `trimline-switch`. [`wrapped`] fits lines of commands into 80 columns.
 //!
 //! # Example
 //! ```
@@ -27,7 +27,7 @@
 //!     size = "90KB"
 //! "#;
 //! let scenario = Scenario::parse("incast.toml", text, &[]).unwrap();
-//! assert!(describe(&scenario).contains("9 hosts on one switch"));
+//! assert!(describe(&scenario).to_string().contains("9 hosts on one switch"));
 //! assert!(warnings(&scenario.runs).is_empty());
 //! // Eight times ten packets of 9000 B over two links, and what answers them.
 //! assert!(Estimate::of(&scenario.runs[0].plan).hops >= 160.0);
@@ -50,8 +50,9 @@ mod warnings;
 
 pub use cautions::cautions;
 pub use describe_plan::link_changes;
-pub use describe_scenario::describe;
+pub use describe_scenario::{Description, describe};
 pub use estimate::{Estimate, human_bytes};
+pub use line::wrapped;
 pub use warnings::warnings;
 
 #[cfg(test)]

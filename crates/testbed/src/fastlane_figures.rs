@@ -8,6 +8,7 @@ use trimline_packet::{BitRate, TimeDelta};
 
 use super::fastlane::{self, Measured, Setting};
 use super::report::Report;
+use super::steps::Steps;
 
 /// Packets of each port's memory. A fortieth of it is for notifications: 782 B, twelve of them.
 const MEMORY: u32 = 20;
@@ -122,11 +123,17 @@ fn report(setting: &Setting, runs: &[Measured]) -> Report {
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn notifications(options: &Options, capture: Option<&Path>) -> io::Result<Report> {
+pub fn notifications(
+    options: &Options,
+    capture: Option<&Path>,
+    steps: &Steps<'_>,
+) -> io::Result<Report> {
     let setting = options.setting();
     let mut runs = Vec::new();
+    steps.begin(options.rounds);
     for round in 0..options.rounds {
-        runs.push(fastlane::sized_flows(&setting, capture.filter(|_| round == 0))?);
+        let run = fastlane::sized_flows(&setting, capture.filter(|_| round == 0))?;
+        runs.push(steps.end(run));
     }
     Ok(report(&setting, &runs))
 }

@@ -12,20 +12,22 @@ use super::coexist::{self, Interval, Setting};
 use super::incast::{self, Answer, Completions};
 use super::report::{Report, quantile};
 use super::rpc::{self, Carrier, Latencies};
+use super::steps::Steps;
 use super::{bulk, contact, forwarder};
 
 /// Measures the time of a 1 KB request with each carrier, polling and blocking.
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn fig08(requests: u64) -> io::Result<Report> {
+pub fn fig08(requests: u64, steps: &Steps<'_>) -> io::Result<Report> {
     let mut report = Report::default();
     // A shared machine changes its speed, so values to be compared are measured in the same round.
     let rounds = ROUNDS.min(requests.max(1));
     let mut taken: BTreeMap<(&str, &str), Vec<Latencies>> = BTreeMap::new();
+    steps.begin(rounds * every_way().count() as u64);
     for _ in 0..rounds {
         for (carrier, (mode, polls)) in every_way() {
-            let one = rpc::measure(carrier, polls, requests / rounds)?;
+            let one = steps.end(rpc::measure(carrier, polls, requests / rounds)?);
             taken.entry((key(carrier), mode)).or_default().push(one);
         }
     }
@@ -106,13 +108,14 @@ fn add_latencies(
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn first_contact(clients: u64) -> io::Result<Report> {
+pub fn first_contact(clients: u64, steps: &Steps<'_>) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("{clients} clients, medians (90th percentiles) in us"));
     report.line("server      mode        first request     next request");
+    steps.begin(4);
     for (server, validates) in [("validates", true), ("does not", false)] {
         for (mode, polls) in [("polling", true), ("blocking", false)] {
-            let taken = contact::measure(validates, polls, clients)?;
+            let taken = steps.end(contact::measure(validates, polls, clients)?);
             let words = |taken| format!("{:8.1} ({:.1})", us(taken, 0.5), us(taken, 0.9));
             let (first, next) = (words(&taken.first), words(&taken.next));
             report.line(&format!("{server:11} {mode:9} {first:>17} {next:>17}"));
@@ -152,8 +155,8 @@ fn lasts(repetitions: &[Completions]) -> Vec<f64> {
     lasts
 }
 
-fn with_capture(capture: Option<&Path>) -> incast::Options<'_> {
-    incast::Options { capture, ..incast::Options::default() }
+fn with_capture<'a>(capture: Option<&'a Path>, steps: &'a Steps<'a>) -> incast::Options<'a> {
+    incast::Options { capture, steps: Some(steps), ..incast::Options::default() }
 }
 
 /// Measures an incast of seven hosts: the last completion by size, with NDP and TCP, `repeats` times at `rate`.
@@ -161,11 +164,17 @@ fn with_capture(capture: Option<&Path>) -> incast::Options<'_> {
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn fig09(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Result<Report> {
+pub fn fig09(
+    rate: BitRate,
+    repeats: usize,
+    capture: Option<&Path>,
+    steps: &Steps<'_>,
+) -> io::Result<Report> {
     const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().map(incast::equal_answers).collect();
-    let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(capture))?;
-    let (tcp, tcp_count) = incast::tcp(rate, &lists, repeats)?;
+    steps.begin(2 * lists.len() as u64);
+    let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(capture, steps))?;
+    let (tcp, tcp_count) = incast::tcp(rate, &lists, repeats, steps)?;
     let mut report = Report::default();
     report.line(&format!("{} per link, {repeats} repetitions of each size", rate));
     report.line("  answer     ideal   NDP median      p90   TCP median      p90 (ms)");
@@ -212,7 +221,12 @@ pub fn fig09(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Result<Report> {
+pub fn fig10(
+    rate: BitRate,
+    repeats: usize,
+    capture: Option<&Path>,
+    steps: &Steps<'_>,
+) -> io::Result<Report> {
     const SIZES: [u64; 4] = [10_000, 50_000, 200_000, 1_000_000];
     /// Long enough that the short flow ends first.
     const LONG: u64 = 2_000_000;
@@ -221,7 +235,8 @@ pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
             .map(|(class, has_long)| incast::short_among_long(bytes, LONG, class, has_long))
     };
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().flat_map(variants).collect();
-    let (all, _) = incast::ndp(rate, &lists, repeats, with_capture(capture))?;
+    steps.begin(lists.len() as u64);
+    let (all, _) = incast::ndp(rate, &lists, repeats, with_capture(capture, steps))?;
     let mut report = Report::default();
     report.line(&format!("{rate} per link, {repeats} repetitions, beside six flows of {LONG} B"));
     report.line("   short      idle  priority      none (ms, medians)");
@@ -251,20 +266,22 @@ pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Resul
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn fig11() -> io::Result<Report> {
+pub fn fig11(steps: &Steps<'_>) -> io::Result<Report> {
     const MBPS: u64 = 1000;
     let mut report = Report::default();
     report.line("window   Gb/s (1500 B, 1 Gb/s)");
     let mut csv = String::from("initial_window,gbps\n");
     let mut needed = f64::NAN;
-    for window in [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40] {
+    const WINDOWS: [u32; 13] = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40];
+    steps.begin(WINDOWS.len() as u64);
+    for window in WINDOWS {
         let flow = bulk::Flow {
             payload: 1500,
             initial_window: window,
             rate: BitRate::from_bps(MBPS * 1_000_000),
             time: Duration::from_millis(500),
         };
-        let gbps = bulk::ndp(flow)?.gbps();
+        let gbps = steps.end(bulk::ndp(flow)?).gbps();
         report.line(&format!("{window:6} {gbps:6.3}"));
         let _ = writeln!(csv, "{window},{gbps:.6}");
         let percent = gbps * 100_000.0 / MBPS as f64;
@@ -284,18 +301,19 @@ pub fn fig11() -> io::Result<Report> {
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn fig12() -> io::Result<Report> {
+pub fn fig12(steps: &Steps<'_>) -> io::Result<Report> {
     let mut report = Report::default();
     report.line("payload     rate   target      p1     p10  median     p90     p99    mean (us)");
     // The two cases of the figure, the first at a tenth of its rate; and 9000 B at a rate that a shared machine
     // sustains, for distributions.
+    steps.begin(3);
     for (payload, mbps, name) in
         [(1500u16, 1000u64, "1500"), (9000, 10_000, "9000"), (9000, 2500, "9000_slow")]
     {
         let rate = BitRate::from_bps(mbps * 1_000_000);
         let flow =
             bulk::Flow { payload, initial_window: 30, rate, time: Duration::from_millis(2000) };
-        let done = bulk::ndp(flow)?;
+        let done = steps.end(bulk::ndp(flow)?);
         let mut gaps: Vec<f64> = done.gaps_ns.iter().map(|&ns| ns as f64 / 1000.0).collect();
         gaps.sort_by(f64::total_cmp);
         let target = f64::from(u32::from(payload) + 64) * 8.0 / mbps as f64;
@@ -349,11 +367,12 @@ fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn throughput(pairs: u64) -> io::Result<Report> {
+pub fn throughput(pairs: u64, steps: &Steps<'_>) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("medians of {pairs} pairs, one after the other"));
     report.line("payload   raw Gb/s   NDP Gb/s   share (min, max)     sent again");
     let mut csv = String::from("payload,pair,raw_gbps,ndp_gbps\n");
+    steps.begin(2 * pairs + 2);
     for payload in [9000u16, 1500] {
         let time = Duration::from_millis(300);
         let (mut raws, mut flows, mut shares) = (Vec::new(), Vec::new(), Vec::new());
@@ -363,7 +382,8 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
         for pair in 0..pairs {
             let raw = bulk::raw(payload, time)?.gbps();
             let rate = BitRate::from_gbps(100);
-            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time })?;
+            let flow = bulk::Flow { payload, initial_window: 60, rate, time };
+            let done = steps.end(bulk::ndp(flow)?);
             let _ = writeln!(csv, "{payload},{pair},{raw:.4},{:.4}", done.gbps());
             raws.push(raw);
             flows.push(done.gbps());
@@ -387,8 +407,8 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
     }
     report.files.push(("goodput.csv".to_owned(), csv));
     let time = Duration::from_millis(1500);
-    let bare = forwarder::bare(time)?;
-    let switched = forwarder::switched(time)?;
+    let bare = steps.end(forwarder::bare(time)?);
+    let switched = steps.end(forwarder::switched(time)?);
     report.line(&format!(
         "16 ports, 64 B: bare forwarder {bare:.0} packets/s, switch {switched:.0} packets/s"
     ));
@@ -401,13 +421,14 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn coexist(setting: &Setting, rounds: u64) -> io::Result<Report> {
+pub fn coexist(setting: &Setting, rounds: u64, steps: &Steps<'_>) -> io::Result<Report> {
     let both = Setting { tcp_queue: None, ..setting.clone() };
     let (mut own, mut one, mut incasts) = (Vec::new(), Vec::new(), Vec::new());
+    steps.begin(3 * rounds);
     for _ in 0..rounds {
-        own.push(coexist::long_flows(setting)?);
-        one.push(coexist::long_flows(&both)?);
-        incasts.push(coexist::incasts(setting)?);
+        own.push(steps.end(coexist::long_flows(setting)?));
+        one.push(steps.end(coexist::long_flows(&both)?));
+        incasts.push(steps.end(coexist::incasts(setting)?));
     }
     let mut report = Report::default();
     let Setting { rate, ndp_flows, tcp_flows, congestion, time, senders, bytes, .. } = setting;

@@ -8,6 +8,7 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 use super::hull::{self, Marker, Measured, Setting};
 use super::report::Report;
+use super::steps::Steps;
 use super::tcp;
 
 /// Packets of the port's queue: the 700 KB that one port of HULL's switch can have (6.1), in frames of 1500 B.
@@ -113,7 +114,7 @@ const HEADINGS: &str = "                           throughput                  g
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn table1(options: &Options) -> io::Result<Report> {
+pub fn table1(options: &Options, steps: &Steps<'_>) -> io::Result<Report> {
     let queue = Marker::Queue { packets: THRESHOLD };
     // HULL table 3: 950 Mb/s of 1 Gb/s, 1 KB.
     let phantom = options.phantom(95, 1000);
@@ -130,9 +131,10 @@ pub fn table1(options: &Options) -> io::Result<Report> {
         schemes.push(("DCTCP, phantom queue", "dctcp_phantom", setting));
     }
     let mut runs: Vec<Vec<Measured>> = vec![Vec::new(); schemes.len()];
+    steps.begin(options.rounds * schemes.len() as u64);
     for _ in 0..options.rounds {
         for (runs, (_, _, setting)) in runs.iter_mut().zip(&schemes) {
-            runs.push(hull::long_flows(setting)?);
+            runs.push(steps.end(hull::long_flows(setting)?));
         }
     }
     let mut report = Report::default();
@@ -179,20 +181,18 @@ pub fn table1(options: &Options) -> io::Result<Report> {
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
-pub fn fig02(options: &Options) -> io::Result<Report> {
+pub fn fig02(options: &Options, steps: &Steps<'_>) -> io::Result<Report> {
     let dctcp = tcp::dctcp();
     let mut laws = vec![("TCP-ECN", "ecn", options.congestion.as_str())];
     laws.extend(dctcp.map(|law| ("DCTCP", "dctcp", law)));
     let points: Vec<_> =
         laws.iter().flat_map(|&law| DRAINS.map(|percent| (law, percent))).collect();
     let mut runs: Vec<Vec<Measured>> = vec![Vec::new(); points.len()];
+    steps.begin(options.rounds * points.len() as u64);
     for _ in 0..options.rounds {
         for (runs, ((_, _, law), percent)) in runs.iter_mut().zip(&points) {
-            runs.push(hull::long_flows(&options.setting(
-                law,
-                true,
-                options.phantom(*percent, 6000),
-            ))?);
+            let setting = options.setting(law, true, options.phantom(*percent, 6000));
+            runs.push(steps.end(hull::long_flows(&setting)?));
         }
     }
     let mut report = Report::default();

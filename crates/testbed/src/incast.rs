@@ -10,6 +10,7 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 use super::group::{Group, SwitchCount, with_switches};
 use super::network::{Shape, TestNetwork, address};
+use super::steps::Steps;
 use super::sys::{self, Open};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::{self, Connection, Host, Idle};
@@ -52,11 +53,13 @@ pub struct Options<'a> {
     pub initial_window: u32,
     /// The file for a capture of every frame between a host and its switch.
     pub capture: Option<&'a Path>,
+    /// Steps of the figure: one ends with each list of answers.
+    pub steps: Option<&'a Steps<'a>>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { packets: 8, initial_window: INITIAL_WINDOW, capture: None }
+        Options { packets: 8, initial_window: INITIAL_WINDOW, capture: None, steps: None }
     }
 }
 
@@ -209,6 +212,9 @@ pub fn ndp(
                 completions.push(ndp_incast(&mut group, answers, &data)?);
             }
             all.push(completions);
+            if let Some(steps) = options.steps {
+                steps.end(());
+            }
         }
         Ok(all)
     })
@@ -225,6 +231,7 @@ pub fn tcp(
     rate: BitRate,
     lists: &[Vec<Answer>],
     repeats: usize,
+    steps: &Steps<'_>,
 ) -> io::Result<(Vec<Vec<Completions>>, SwitchCount)> {
     let network = TestNetwork::build(Shape::FatTree, MTU)?;
     let clock = Clock::real();
@@ -249,7 +256,7 @@ pub fn tcp(
         for answers in lists {
             let mut incast = || tcp_incast(&network, &listeners, answers, &data);
             warm_up(&mut incast)?;
-            all.push((0..repeats).map(|_| incast()).collect::<io::Result<_>>()?);
+            all.push(steps.end((0..repeats).map(|_| incast()).collect::<io::Result<_>>()?));
         }
         Ok(all)
     })

@@ -12,6 +12,7 @@ use super::figures::us;
 use super::network::{Shape, TestNetwork, address};
 use super::report::Report;
 use super::rpc::{self, Carrier};
+use super::steps::Steps;
 use super::sys;
 
 /// Measured time of each TCP flow.
@@ -114,13 +115,14 @@ fn request_us(network: &TestNetwork, program: &Path, polls: bool) -> io::Result<
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs, or a program fails.
-pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
+pub fn kernel(program: &Path, rounds: u64, steps: &Steps<'_>) -> io::Result<Report> {
     let mut report = Report::default();
     report.line(&format!("{rounds} rounds, one after the other: median (min, max)"));
+    steps.begin(4 * rounds);
     for mtu in [9000, 1500] {
         let network = TestNetwork::build(Shape::BackToBack, mtu)?;
         network.set_offloads(false)?;
-        let pair = |_| Ok((bulk::tcp_over(&network, TIME)?, cat(&network, program)?));
+        let pair = |_| Ok(steps.end((bulk::tcp_over(&network, TIME)?, cat(&network, program)?)));
         let pairs: Vec<(Bulk, Bulk)> = (0..rounds).map(pair).collect::<io::Result<_>>()?;
         let mut add = |label: &str, name: &str, value: &dyn Fn(&(Bulk, Bulk)) -> f64| {
             let (label, name) = (format!("MTU {mtu}: {label}"), format!("{name}_{mtu}"));
@@ -140,7 +142,7 @@ pub fn kernel(program: &Path, rounds: u64) -> io::Result<Report> {
     for (mode, polls) in [("polling", true), ("blocking", false)] {
         let pair = |_| {
             let echo = rpc::measure_over(&network, Carrier::Udp, polls, REQUESTS)?;
-            Ok((us(&echo, 0.5), request_us(&network, program, polls)?))
+            Ok(steps.end((us(&echo, 0.5), request_us(&network, program, polls)?)))
         };
         let pairs: Vec<(f64, f64)> = (0..rounds).map(pair).collect::<io::Result<_>>()?;
         let mut add = |label: &str, name: &str, value: &dyn Fn(&(f64, f64)) -> f64| {

@@ -24,7 +24,7 @@
 //! | [`hull`], [`fastlane`] | TCP with phantom queues, and with notifications of drops |
 //!
 //! [`figures`], [`hull_figures`], [`fastlane_figures`] and [`kernel_figures`] run the measurements of a figure and
-//! return a report. `trimline testbed` calls them and judges the numbers.
+//! return a report; [`steps::Steps`] tells their progress. `trimline testbed` calls them and judges the numbers.
 //!
 //! # Example
 //! The configuration of the switches needs no privilege. The paper's testbed has six switches and eight hosts:
@@ -74,6 +74,7 @@ pub mod namespace;
 pub mod network;
 pub mod report;
 pub mod rpc;
+pub mod steps;
 mod sys;
 mod tcp;
 mod watch;

@@ -22,6 +22,7 @@ from trimline.means import quantile
 from trimline.plot import style
 from trimline.plot.finish import finish
 from trimline.plot.plots import logarithmic, panels, plain, rank
+from trimline.progress import counted
 from trimline.results import Results
 
 #: So many points of a curve are seen.
@@ -61,8 +62,11 @@ def figure(results: Results, *, include_stopped: bool = False) -> style.Drawing:
 def draw(results: Results, *, include_stopped: bool = False) -> style.Drawing:
     """CDFs and slowdowns of flows that have a size, goodput of those that have none."""
     groups = groups_of(results, include_stopped)
-    flows = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
-    long = {name: [goodputs_gbps(run) for run in runs] for name, runs in groups.items()}
+    every = [run for runs in groups.values() for run in runs]
+    read = iter([(ended(run), goodputs_gbps(run)) for run in counted(every, "figure, runs")])
+    of_groups = {name: [next(read) for _ in runs] for name, runs in groups.items()}
+    flows = {name: polars.concat([run[0] for run in runs]) for name, runs in of_groups.items()}
+    long = {name: [run[1] for run in runs] for name, runs in of_groups.items()}
     has_sized = any(map(len, flows.values()))
     has_long = any(run for runs in long.values() for run in runs)
     count = 2 * has_sized + has_long

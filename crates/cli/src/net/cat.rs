@@ -9,7 +9,7 @@
 //! frame.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use trimline_experiments::Failure;
+use trimline_experiments::{Bar, Failure};
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Connection, Core, Failure as Broken, Options, Waker};
 use trimline_stack::io::standard_output;
@@ -100,9 +100,10 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
         Cat::Send { peer, interface, interval } => {
             let meter = Meter::new(interval.interval);
             let send = |host: &mut AnyHost, account: &mut _| {
-                let source =
-                    Source::of(File::from(io::stdin().as_fd().try_clone_to_owned()?), host)?;
-                send(host, account, *peer, source, meter)
+                let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+                let left = bytes_left(&mut file)?;
+                let source = Source::of(file, host)?;
+                send(host, account, *peer, (source, left), meter)
             };
             (interface, with_host(interface, Some(*peer), send))
         }
@@ -169,6 +170,15 @@ fn say(account: &Account, report: Report, (begin, end): (Duration, Duration), by
         ("bits_per_second", json!((gbps * 1e9).round())),
     ];
     account.log().event(event, &about, &text);
+}
+
+/// Bytes of a regular file from its position; `None` of other files.
+fn bytes_left(file: &mut File) -> io::Result<Option<u64>> {
+    let about = file.metadata()?;
+    match about.is_file() {
+        true => Ok(Some(about.len().saturating_sub(file.stream_position()?))),
+        false => Ok(None),
+    }
 }
 
 fn interrupted() -> io::Error {
@@ -557,11 +567,12 @@ fn send(
     host: &mut AnyHost,
     account: &mut Account,
     peer: IpAddr,
-    source: Source,
+    (source, bytes): (Source, Option<u64>),
     mut meter: Meter,
 ) -> io::Result<ExitCode> {
     let connection = host.connect(peer, SERVICE, Options::default())?;
     let mut input = Input::new(source);
+    let bar = Bar::new(bytes.unwrap_or(0), bytes.is_none());
     let answer = loop {
         let mut answer = Ok(Ok(None));
         host.run_until(host.now().saturating_add(GLANCE), |core| {
@@ -570,6 +581,7 @@ fn send(
             !matches!(answer, Ok(Ok(None)))
         })?;
         account.update(host);
+        bar.show(input.all, bytes.unwrap_or(0));
         meter.update(account, input.all);
         match answer? {
             Ok(None) if is_stopped() => break Err(interrupted()),
@@ -578,6 +590,7 @@ fn send(
             Err(failure) => break Err(broken(peer, failure)),
         }
     };
+    drop(bar);
     match answer.and_then(|answer| input.judge(peer, &answer)) {
         Ok(()) => {
             meter.finish(account, input.all);

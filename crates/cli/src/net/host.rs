@@ -14,10 +14,11 @@ use trimline_stack::host::{Config, Core, Failure as Broken, Host, Idle, payload_
 use trimline_stack::io::PacketIo;
 
 use super::key;
-use crate::interrupt::{interrupted, is_stopped};
+use crate::interrupt::is_stopped;
 use crate::log::{self, Log};
 use crate::quantity;
 use crate::stats::Account;
+use crate::status::{self, interrupted};
 
 /// Interval of news, statistics and checks for a stop.
 pub(super) const GLANCE: TimeDelta = TimeDelta::from_ms(100);
@@ -132,7 +133,7 @@ pub(super) fn status(
             return Err(Failure::message(text));
         }
         interface.log().event("failed", &[], &text);
-        Ok(ExitCode::from(2))
+        Ok(status::error())
     })
 }
 

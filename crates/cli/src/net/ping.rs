@@ -6,13 +6,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use trimline_experiments::Failure;
+use serde_json::{Value, json};
+use trimline_experiments::{Bar, Failure};
 use trimline_packet::TimeDelta;
 use trimline_stack::host::Options;
 
 use super::host::{AnyHost, Interface, status, wait, with_host};
 use super::server::{PING_SERVICE, STALL_TIMEOUT};
 use crate::interrupt::{catch_interrupts, is_stopped};
+use crate::output::Output;
+use crate::status::done;
 use crate::terminal;
 
 #[derive(Args, Clone, Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Ping {
     /// Time between two pings, in milliseconds.
     #[arg(long, default_value_t = 200)]
     gap: u64,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
@@ -37,27 +42,47 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     let outcome = with_host(&options.interface, Some(options.peer), |host, account| {
         let message = vec![0x5a; options.bytes.max(1)];
         let (mut asked, mut lost) = (0, 0);
+        let is_json = options.output.is_json();
+        let (mut pings, bar) = (Vec::new(), Bar::new(options.count, !is_json));
+        bar.name("pings");
+        let mut keep = |ping: Value| {
+            if is_json {
+                pings.push(ping);
+            }
+        };
+        let say = |text: String| if is_json { Ok(()) } else { terminal::write(&text) };
         while asked < options.count && !is_stopped() {
             let number = asked;
             asked += 1;
             match request(host, options.peer, &message) {
-                Ok(time) => terminal::write(&format!(
-                    "{} B from {}: number {number}, {:.1} us\n",
-                    message.len(),
-                    options.peer,
-                    time.as_secs_f64() * 1e6
-                ))?,
+                Ok(time) => {
+                    let us = time.as_secs_f64() * 1e6;
+                    keep(json!({ "number": number, "rtt_us": us }));
+                    let (bytes, peer) = (message.len(), options.peer);
+                    say(format!("{bytes} B from {peer}: number {number}, {us:.1} us\n"))?;
+                }
                 Err(error) => {
                     lost += 1;
-                    terminal::write(&format!("{}: number {number}: {error}\n", options.peer))?;
+                    keep(json!({ "number": number, "error": error.to_string() }));
+                    say(format!("{}: number {number}: {error}\n", options.peer))?;
                 }
             }
             let until = host.now().saturating_add(TimeDelta::from_ms(options.gap));
             wait(host, until, |_| false)?;
             account.update(host);
+            bar.advance(1);
         }
-        terminal::write(&format!("{} of {asked} answered\n", asked - lost))?;
-        Ok(ExitCode::from(u8::from(lost > 0)))
+        drop(bar);
+        let answered = asked - lost;
+        let all = json!({
+            "peer": options.peer,
+            "bytes": message.len(),
+            "sent": asked,
+            "answered": answered,
+            "pings": pings,
+        });
+        options.output.write(&all, || format!("{answered} of {asked} answered\n"))?;
+        Ok(done(lost == 0))
     });
     status("ping", &options.interface, outcome)
 }

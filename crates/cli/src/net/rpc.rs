@@ -8,15 +8,16 @@ use std::time::Instant;
 use clap::Subcommand;
 use hdrhistogram::Histogram;
 use serde_json::json;
-use trimline_experiments::Failure;
+use trimline_experiments::{Bar, Failure};
 use trimline_packet::{Time, TimeDelta};
 use trimline_stack::host::{Cause, Connection, Failure as Broken, Options};
 
 use super::host::{AnyHost, GLANCE, Interface, broken, status, wait, with_host};
 use super::server::{PING_SERVICE, STALL_TIMEOUT, Server};
 use crate::interrupt::{catch_interrupts, is_stopped};
+use crate::output::Output;
 use crate::stats::Account;
-use crate::terminal;
+use crate::status::done;
 
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Rpc {
@@ -53,6 +54,8 @@ pub(crate) enum Rpc {
         /// connection.
         #[arg(long)]
         check: bool,
+        #[command(flatten)]
+        output: Output,
     },
 }
 
@@ -69,11 +72,11 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
             };
             (interface, with_host(interface, None, serve))
         }
-        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps, check } => {
+        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps, check, output } => {
             let load = |host: &mut _, account: &mut _| {
                 let options = Options { checked: *check, ..Options::default() };
                 let loop_of = ((*concurrency).max(1), *rate_rps);
-                load(host, account, (*server, options), *bytes, *count, loop_of)
+                load(host, account, (*server, options), *bytes, *count, loop_of, *output)
             };
             (interface, with_host(interface, Some(*server), load))
         }
@@ -100,11 +103,14 @@ fn load(
     bytes: usize,
     count: u64,
     (concurrency, rate_rps): (usize, Option<u64>),
+    output: Output,
 ) -> io::Result<ExitCode> {
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
     let mut waiting: Vec<(Connection, Time)> = Vec::new();
+    let bar = Bar::new(count, false);
+    bar.name("requests");
     let (mut asked, mut failed) = (0u64, 0u64);
     let (mut why, mut is_gone) = (None, false);
     let begin = host.now();
@@ -159,6 +165,7 @@ fn load(
             });
             waiting.len() < before
         })?;
+        bar.advance((before - waiting.len()) as u64);
         account.update(host);
         if is_stopped() {
             failed += waiting.len() as u64;
@@ -178,17 +185,25 @@ fn load(
     }
     let seconds = host.now().saturating_since(begin).as_ps() as f64 / 1e12;
     let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
-    terminal::write(&format!(
-        "{} answered, {failed} not, in {seconds:.2} s: {:.0} per second\n\
-         us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, max {:.1}\n",
-        taken.len(),
-        taken.len() as f64 / seconds,
-        us(0.5),
-        us(0.9),
-        us(0.99),
-        us(0.999),
-        taken.max() as f64 / 1000.0
-    ))?;
+    drop(bar);
+    let (answered, max) = (taken.len(), taken.max() as f64 / 1000.0);
+    let per_second = answered as f64 / seconds;
+    let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(us);
+    let all = json!({
+        "server": server,
+        "bytes": message.len(),
+        "answered": answered,
+        "failed": failed,
+        "seconds": seconds,
+        "answered_per_second": per_second,
+        "latency_us": { "p50": p50, "p90": p90, "p99": p99, "p999": p999, "max": max },
+    });
+    output.write(&all, || {
+        format!(
+            "{answered} answered, {failed} not, in {seconds:.2} s: {per_second:.0} per second\n\
+             us: median {p50:.1}, 90 % {p90:.1}, 99 % {p99:.1}, 99.9 % {p999:.1}, max {max:.1}\n"
+        )
+    })?;
     if let Some(failure) = why {
         let about = [("server", json!(server))];
         account.log().event("request_failed", &about, &broken(server, failure).to_string());
@@ -201,5 +216,5 @@ fn load(
             );
         }
     }
-    Ok(ExitCode::from(u8::from(failed > 0)))
+    Ok(done(failed == 0))
 }

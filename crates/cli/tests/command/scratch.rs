@@ -43,7 +43,12 @@ impl Scratch {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trimline"));
+        self.program(env!("CARGO_BIN_EXE_trimline"), arguments)
+    }
+
+    /// Returns a command of one of the programs.
+    pub(crate) fn program(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.0).env_remove("TRIMLINE_EXPERIMENTS");
         command.env("TRIMLINE_PYTHON", "/nonexistent/python").stdin(Stdio::null());
         command

@@ -200,7 +200,8 @@ fn a_capture_has_whole_and_trimmed_packets() {
     let rate = BitRate::from_bps(500_000_000);
     let name = format!("trimline-capture-{}.pcap", std::process::id());
     let path = std::env::temp_dir().join(name);
-    let options = incast::Options { packets: 1, initial_window: 40, capture: Some(&path) };
+    let capture = Some(path.as_path());
+    let options = incast::Options { packets: 1, initial_window: 40, capture, ..Default::default() };
     let lists = [incast::equal_answers(60_000)];
     let Some((_, count)) = allowed(incast::ndp(rate, &lists, 1, options)) else { return };
     assert!(count.trimmed > 0, "{count:?}");

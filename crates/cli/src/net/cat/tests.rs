@@ -115,7 +115,8 @@ fn transfer_of(
     let mut host = host(near, CLIENT, SERVER);
     let mut account = Account::default();
     let source = source(input, host.waker().unwrap());
-    let sender = described(send(&mut host, &mut account, SERVER.into(), source, Meter::new(None)));
+    let sender =
+        described(send(&mut host, &mut account, SERVER.into(), (source, None), Meter::new(None)));
     super::super::host::say_goodbye(&mut host).unwrap();
     let time = start.elapsed();
     // The sender is gone, whatever the listener lacks.
