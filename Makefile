@@ -14,7 +14,7 @@ help:
 	@echo "make quick               some runs of every experiment, judged twice, drawn: minutes"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make hashes              whether the quick tier has the results that it had: for changes that must move none"
-	@echo "make first-hour          the commands of docs/start.md, tutorials, first hour and errors, and what they print"
+	@echo "make first-hour          the commands of tutorials, first hour and errors, and what they print"
 	@echo "make site                the documentation site, in out/site"
 	@echo "make notebooks           runs the notebooks of docs/notebooks, into out/notebooks: 10 s"
 	@echo "make lint                formatting, clippy, tidiness"
@@ -123,8 +123,9 @@ python-test:
 	$(PYTHON) -m unittest discover --start-directory python --top-level-directory python
 
 # The commands of these documents print what stands there. One of them makes a transport in a crate of its own.
+# docs/start.md is run by wheel-test, with the wheel.
 first-hour: module-tested venv
-	scripts/run_document.py docs/start.md docs/tutorials/*.md docs/first-hour.md docs/errors.md
+	scripts/run_document.py docs/tutorials/*.md docs/first-hour.md docs/errors.md
 
 # The notebooks with their output, and as pages of the site: of a progress bar these have the last state alone, which is
 # empty.
