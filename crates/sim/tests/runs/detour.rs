@@ -145,6 +145,46 @@ fn no_packet_is_detoured_to_a_forbidden_port() {
     assert!(detours > 20 && moves > 20, "{detours} detours, {moves} moves");
 }
 
+/// With its own path it would come straight back to the core that detoured it.
+#[test]
+fn a_packet_that_a_core_detoured_draws_a_new_path() {
+    let mut plan = incast(90_000, Some(DetourModel::opf(2)));
+    let places = topology::links(&plan.topology);
+    plan.timeline = Some(Watch {
+        places: places.iter().map(|&(_, link)| link).collect(),
+        flows: Vec::new(),
+        from: TimeDelta::ZERO,
+        to: None,
+        keep_packets: false,
+    });
+    let record = run(&plan);
+    // Per packet: the switch that detoured it last, and the core that it left since.
+    let mut packets: HashMap<(u32, u32, u32), (&str, Option<&str>)> = HashMap::new();
+    let (mut returned, mut others) = (0, 0);
+    for event in &record.timeline.events {
+        let place = record.timeline.places[event.place as usize].as_str();
+        let switch = place.split_inclusive(' ').take(2).map(str::len).sum();
+        let switch = &place[..switch];
+        let packet = (event.flow.source, event.flow.destination, event.sequence);
+        if event.what == What::Detour {
+            packets.insert(packet, (switch, None));
+        } else if event.what == What::Depart
+            && event.packet == PacketKind::Data
+            && switch.starts_with("core ")
+        {
+            let Some((by, left)) = packets.get_mut(&packet) else { continue };
+            if left.replace(switch).is_some() && by.starts_with("core ") {
+                *if *by == switch { &mut returned } else { &mut others } += 1;
+                packets.remove(&packet);
+            }
+        }
+    }
+    assert!(
+        returned + others > 20 && others * 2 > returned,
+        "{others} go elsewhere, {returned} back"
+    );
+}
+
 /// Ingress sees a port's values as its last departing packet wrote them.
 #[test]
 fn ingress_reads_the_queue_length_that_egress_wrote() {

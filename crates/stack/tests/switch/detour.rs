@@ -165,9 +165,12 @@ fn a_detour_threshold_that_is_never_passed_changes_only_the_hash() {
         let head = format!("profile = \"drop-tail\"\npackets = 200\n{detour}");
         let mut fabric = leaf_spine(&head).unwrap();
         let arrived = incast(&mut fabric, 3, false, Packet::MARK_UNSCHEDULED);
-        (arrived.len(), detoured(&fabric))
+        let by_port: Vec<u64> = fabric.counters().map(|(.., counted)| counted.packets).collect();
+        ((arrived.len(), detoured(&fabric)), by_port)
     };
-    assert_eq!(with("detour = { threshold = 199 }"), with(""));
+    let (detour, plain) = (with("detour = { threshold = 199 }"), with(""));
+    assert_eq!(detour.0, plain.0);
+    assert_ne!(detour.1, plain.1, "the hash has the input");
 }
 
 #[test]
