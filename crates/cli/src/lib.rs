@@ -223,7 +223,7 @@ fn printed(text: &str) -> Result<ExitCode, Failure> {
 
 #[cfg(test)]
 mod tests {
-    /// Elsewhere each of them says that it needs Linux.
+    /// On other systems these commands print an error that names Linux.
     #[cfg(target_os = "linux")]
     #[test]
     fn commands_with_real_packets_need_linux() {

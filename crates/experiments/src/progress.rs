@@ -56,7 +56,7 @@ pub(crate) struct RunsBar {
     start: Instant,
 }
 
-/// What the bar has shown of a run.
+/// The progress of a run that the bar shows.
 pub(crate) struct Seen {
     hops: u64,
     permille: u64,

@@ -534,7 +534,7 @@ impl ServiceModel {
     }
 
     fn trims_tails(queue: &QueueModel) -> bool {
-        queue.overflow.contains(&Action::TrimRandom)
+        queue.overflow.iter().any(|action| action.trims_tails())
     }
 
     /// Number of queues where an arriving packet may trim several tails: a limit in packets takes one.

@@ -1,5 +1,5 @@
-//! Checks docs/rows.md: each row of a paper has a state, a mark that fits it and commands that exist, and the counts
-//! are those of the rows.
+//! Checks docs/rows.md: each row of a paper has a state, a mark that fits it and commands that exist, and each count
+//! equals the number of its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -75,11 +75,11 @@ fn commands(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Counts of rows: all of them, then by state.
+/// Number of rows in all, then the number in each state.
 type Counts = [usize; 4];
 
-/// Checks the text of a document with the rows of these papers. `verdicts` knows a command and the findings of its experiment, or says what is
-/// wrong with the command.
+/// Checks a document with the rows of these papers. `verdicts` returns the findings of a command's experiment, or the
+/// fault of the command.
 fn check(
     text: &str,
     papers: &[(&str, usize)],

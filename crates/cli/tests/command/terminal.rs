@@ -23,7 +23,7 @@ fn terminal() -> (File, OwnedFd) {
     (user.into(), program.into())
 }
 
-/// What the user of a terminal sees until the program has closed it, or until `is_enough`.
+/// Returns the text on a terminal until the program closes it, or until `is_enough`.
 fn seen(user: &mut File, is_enough: impl Fn(&str) -> bool) -> String {
     let (mut all, mut bytes) = (Vec::new(), [0; 4096]);
     // Linux reports the end of a terminal as an error.

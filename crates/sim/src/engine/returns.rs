@@ -133,7 +133,7 @@ impl Mode {
         };
         let capacity = u64::from(bytes);
         let headers = core.max_packets_per_link(window) * max_links
-            + core.max_tails_beside(largest_packet) * u64::from(queues_trimmed_by_bytes)
+            + core.max_older_tails(largest_packet) * u64::from(queues_trimmed_by_bytes)
             + 2 * MAX_PENDING;
         match capacity.checked_sub(headers * longest) {
             Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),

@@ -18,10 +18,10 @@ impl Core {
         max(&self.classes, &fastest)
     }
 
-    /// Maximum number of headers that come into a queue within any span beside one for each arriving packet: tails that
-    /// waited before it in a queue counted in bytes. Packets have at most `largest` bytes.
-    pub(crate) fn max_tails_beside(&self, largest: u16) -> u64 {
-        max_tails_beside(largest, self.framing.min)
+    /// Maximum number of tails that waited before a window and are trimmed within it, in a queue with a limit in bytes.
+    /// Each arriving packet adds one header besides. Packets have at most `largest` bytes.
+    pub(crate) fn max_older_tails(&self, largest: u16) -> u64 {
+        max_older_tails(largest, self.framing.min)
     }
 
     /// Maximum number of bytes over one link within `span`, in packets of at most `largest` bytes.
@@ -66,9 +66,9 @@ impl Core {
     }
 }
 
-/// A packet trims tails from the end: before one that waited before the span it trims all that came within the span.
-/// So those tails made room for one packet alone.
-fn max_tails_beside(largest: u16, shortest: u16) -> u64 {
+/// Trimming begins at the end: a packet that trims an older tail has trimmed all packets of the window. So the older tails
+/// make room for one packet.
+fn max_older_tails(largest: u16, shortest: u16) -> u64 {
     u64::from(largest.div_ceil(shortest))
 }
 
@@ -135,8 +135,8 @@ mod tests {
             };
             let _: u64 = waiting.into_iter().map(|size| added(size, 0)).sum();
             let largest = arriving.iter().map(|(size, _)| *size).max().unwrap_or(0);
-            let beside = if limit.bytes == u32::MAX { 0 } else { max_tails_beside(largest, SHORTEST) };
-            let max = arriving.len() as u64 + beside;
+            let older = if limit.bytes == u32::MAX { 0 } else { max_older_tails(largest, SHORTEST) };
+            let max = arriving.len() as u64 + older;
             let headers: u64 =
                 arriving.into_iter().map(|(size, departures)| added(size, departures)).sum();
             prop_assert!(headers <= max, "{headers} headers, at most {max} expected");

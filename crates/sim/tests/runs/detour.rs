@@ -27,6 +27,16 @@ fn incast(size: u64, model: Option<DetourModel>) -> Plan {
     plan
 }
 
+fn everywhere(places: &[(String, topology::LinkId)]) -> Watch {
+    Watch {
+        places: places.iter().map(|&(_, link)| link).collect(),
+        flows: Vec::new(),
+        from: TimeDelta::ZERO,
+        to: None,
+        keep_packets: false,
+    }
+}
+
 fn trims(record: &RunRecord) -> u64 {
     record.ports.iter().map(|port| port.trimmed).sum()
 }
@@ -109,13 +119,7 @@ fn no_packet_is_detoured_to_a_forbidden_port() {
         change: LinkChange::Fail,
     });
     plan.routing_convergence = TimeDelta::ZERO;
-    plan.timeline = Some(Watch {
-        places: places.iter().map(|&(_, link)| link).collect(),
-        flows: Vec::new(),
-        from: TimeDelta::ZERO,
-        to: None,
-        keep_packets: false,
-    });
+    plan.timeline = Some(everywhere(&places));
     let record = run(&plan);
     let mut last: HashMap<(u32, u32, u32), &str> = HashMap::new();
     let mut turned = HashSet::new();
@@ -150,13 +154,7 @@ fn no_packet_is_detoured_to_a_forbidden_port() {
 fn a_packet_that_a_core_detoured_draws_a_new_path() {
     let mut plan = incast(90_000, Some(DetourModel::opf(2)));
     let places = topology::links(&plan.topology);
-    plan.timeline = Some(Watch {
-        places: places.iter().map(|&(_, link)| link).collect(),
-        flows: Vec::new(),
-        from: TimeDelta::ZERO,
-        to: None,
-        keep_packets: false,
-    });
+    plan.timeline = Some(everywhere(&places));
     let record = run(&plan);
     // Per packet: the switch that detoured it last, and the core that it left since.
     let mut packets: HashMap<(u32, u32, u32), (&str, Option<&str>)> = HashMap::new();

@@ -37,6 +37,19 @@ impl Action {
         }
     }
 
+    /// True if the step may trim packets that wait.
+    pub(super) fn trims_tails(self) -> bool {
+        match self {
+            Action::TrimRandom => true,
+            Action::TrimArriving
+            | Action::TrimToSender
+            | Action::TrimToBoth
+            | Action::Drop
+            | Action::Return
+            | Action::Notify => false,
+        }
+    }
+
     /// True if the step trims, and sends a packet to the sender at once.
     pub fn trims_towards_sender(self) -> bool {
         match self {
