@@ -151,11 +151,11 @@ const RESTART_AFTER_IDLE: Key = fixed(
 
 const NOTIFICATIONS: Key = fixed(
     "notifications",
-    Form::Word(&["ignored", "source-quench", "fastlane"]),
+    Form::Word(&["ignored", "source-quench", "fastlane", "cut-payload"]),
     "ignored",
-    "What is done about notifications of switches. \"ignored\". \"source-quench\": the window is reduced as for a mark, and nothing resent (FastLane 2.2.1). \"fastlane\": what was dropped is resent at once, half a window at a time, and duplicate ACKs say nothing of loss (FastLane 3.4.1); not with sack, timestamps or frto. The switch profile is then source-quench or fastlane by default.",
+    "What is done about notifications of switches. \"ignored\". \"source-quench\": the window is reduced as for a mark, and nothing resent (FastLane 2.2.1). \"fastlane\": what was dropped is resent at once, half a window at a time, and duplicate ACKs say nothing of loss (FastLane 3.4.1); not with sack, timestamps or frto. \"cut-payload\": switches trim segments, the receiver answers a trimmed segment with a NACK, and the sender resends it at once (CP, NDP 2.3); with sack. The switch profile is then source-quench, fastlane or cut-payload by default.",
 )
-.with_samples(&["source-quench", "fastlane"]);
+.with_samples(&["source-quench", "fastlane", "cut-payload"]);
 const MAX_SIM_SHIFT: Key = fixed(
     "max_sim_shift",
     Form::Integer(0, 8),
@@ -470,6 +470,7 @@ impl Transport for Family {
         match self.notifications(keys) {
             "fastlane" => "fastlane",
             "source-quench" => "source-quench",
+            "cut-payload" => "cut-payload",
             _ if self.marks(keys) => "ecn",
             _ => "drop-tail",
         }
@@ -491,6 +492,7 @@ impl Transport for Family {
                 Notifications::FastLane(FastLane { retry_shift: count("max_sim_shift") as u8 })
             }
             "source-quench" => Notifications::Quench,
+            "cut-payload" => Notifications::CutPayload,
             _ => Notifications::Ignored,
         };
         let has_options = !matches!(notifications, Notifications::FastLane(_));
@@ -593,6 +595,7 @@ impl Transport for Family {
             (config.grows_when_marked, "window growth on marked ACKs"),
             (config.alpha_from_zero, "initial alpha 0"),
             (config.notifications == Notifications::Quench, "Source Quench"),
+            (config.notifications == Notifications::CutPayload, "NACKs of trimmed segments (CP)"),
             (matches!(config.notifications, Notifications::FastLane(_)), "FastLane"),
         ];
         let options: Vec<&str> =
@@ -648,6 +651,7 @@ impl Transport for Family {
                 sample!("cubic", "control = \"cubic\""),
                 sample!("tcp, told of drops", "notifications = \"fastlane\""),
                 sample!("tcp, quenched", "notifications = \"source-quench\""),
+                sample!("tcp, NACKs of trimmed segments", "notifications = \"cut-payload\""),
             ],
             Family::Dctcp => &[
                 sample!("dctcp", ""),
@@ -689,6 +693,13 @@ fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
             "max_sim_shift",
             what,
             "notifications = \"fastlane\", or no max_sim_shift",
+        ));
+    }
+    if config.notifications == Notifications::CutPayload && !config.sack {
+        return Err(keys.refuse(
+            "sack",
+            "`sack = false` beside notifications = \"cut-payload\"",
+            "sack = true, or other notifications: NACKs name segments, as SACK blocks do",
         ));
     }
     if config.dsack && !config.sack {

@@ -54,6 +54,22 @@ fn tcp_with_notifications_does_not_wait_for_timeouts() {
     assert!(timeouts < slow_timeouts && end < slow_end, "{timeouts} {slow_timeouts} {dropped}");
 }
 
+/// NDP 2.3: a trimmed packet is not lost silently.
+#[test]
+fn tcp_over_switches_that_trim_does_not_wait_for_timeouts() {
+    let trimmed = incast(&format!(
+        "transport.tcp = {{ {TCP}, notifications = \"cut-payload\" }}\nswitch.data_queue = \"128KB\""
+    ));
+    let dropped = incast(&format!(
+        "transport.tcp = {{ {TCP} }}\nswitch = {{ profile = \"drop-tail\", data_queue = \"128KB\" }}"
+    ));
+    let (timeouts, nacks, _, drops, end) = seen(&trimmed);
+    assert!(nacks > 50 && drops == 0, "{nacks} NACKs at senders, {drops} drops");
+    let (slow_timeouts, none, _, _, slow_end) = seen(&dropped);
+    assert_eq!((timeouts, none), (0, 0));
+    assert!(slow_timeouts > 0 && end < slow_end, "{slow_timeouts}");
+}
+
 /// FastLane 3.3.2: notifications without room are dropped, so timeouts decide.
 #[test]
 fn a_tiny_cap_and_memory_drop_notifications() {

@@ -1,6 +1,6 @@
 //! Parameters of a TCP host, and its counters.
 
-use trimline_packet::TimeDelta;
+use trimline_packet::{Service, TimeDelta};
 
 /// Max subflows of a connection: three header bits name a subflow.
 pub const MAX_SUBFLOWS: u8 = 8;
@@ -127,13 +127,28 @@ pub enum Notifications {
     /// Notifications name dropped packets (FastLane 3.4.1). Needs one subflow, without SACK and time stamps, whose
     /// fields FastLane's two options use. Duplicate ACKs then say nothing of loss.
     FastLane(FastLane),
+    /// Switches trim segments (CP, as NDP 2.3 and 3.1 describe it): a receiver answers a trimmed segment with a NACK
+    /// that names it, and the sender resends it at once. Needs one subflow and SACK. The window is reduced as for any
+    /// loss that SACK shows: once per window of data.
+    CutPayload,
 }
 
 impl Notifications {
+    /// Returns the service class of data segments.
+    #[inline]
+    pub(super) const fn data_service(&self) -> Service {
+        match self {
+            Notifications::CutPayload => Service::Trimmable,
+            Notifications::Ignored | Notifications::Quench | Notifications::FastLane(_) => {
+                Service::Droppable
+            }
+        }
+    }
+
     pub(super) const fn fastlane(&self) -> Option<&FastLane> {
         match self {
             Notifications::FastLane(rules) => Some(rules),
-            Notifications::Ignored | Notifications::Quench => None,
+            Notifications::Ignored | Notifications::Quench | Notifications::CutPayload => None,
         }
     }
 }
@@ -198,7 +213,7 @@ pub struct SenderStatistics {
     pub timeouts: u64,
     /// Reductions undone because the resent segments had arrived.
     pub undone: u64,
-    /// Notifications that the sender acted on.
+    /// Notifications, and NACKs of trimmed segments, that the sender acted on.
     pub notifications: u32,
 }
 

@@ -151,7 +151,12 @@ impl Endpoint {
             return Disposition::Discard;
         }
         let (config, host, control) = (&self.config, self.shell.host, &mut self.shell.control);
-        let new = receiver.arrive(now, packet, config, host, &key, control);
+        let new = if packet.service == Service::Trimmed {
+            receiver.arrive_trimmed(packet, config, host, &key, control);
+            None
+        } else {
+            receiver.arrive(now, packet, config, host, &key, control)
+        };
         if !receiver.is_delivered && receiver.is_complete(config) {
             receiver.is_delivered = true;
             self.shell.events.push_back(Event::Delivered { key, slot });
@@ -171,6 +176,15 @@ impl Endpoint {
         let Shell { slots, control, host, .. } = &mut self.shell;
         let sender = slots[slot as usize].stream_state.sender();
         sender.receive(now, packet, &self.config, *host, &key, control);
+        self.sender_changed(now, slot);
+    }
+
+    #[cold]
+    fn handle_nack(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
+        let key = Key::sending(packet.source, packet.header.connection);
+        let Some(slot) = directory.find(key) else { return };
+        let sender = self.shell.slots[slot as usize].stream_state.sender();
+        sender.receive_nack(packet, &self.config);
         self.sender_changed(now, slot);
     }
 
@@ -223,7 +237,8 @@ impl ShellEndpoint for Endpoint {
             }
             Kind::Data => return self.on_data(now, packet, tables),
             Kind::Ack => self.handle_ack(now, packet, tables),
-            Kind::Nack | Kind::Pull | Kind::Reset => {}
+            Kind::Nack => self.handle_nack(now, packet, tables),
+            Kind::Pull | Kind::Reset => {}
         }
         Disposition::Discard
     }

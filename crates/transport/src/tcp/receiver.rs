@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
 
-use super::config::{Config, ReceiverStatistics};
+use super::config::{Config, Notifications, ReceiverStatistics};
 use super::segment::{self, Block, Blocks, Extra, MARK_CWR};
 use super::sender::draw_path;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
@@ -432,6 +432,37 @@ impl Receiver {
             extra,
         };
         Packet { marks, ..Packet::control(host, key.peer, header) }
+    }
+
+    /// Answers a trimmed segment with a NACK that names it, unless the segment has arrived (CP).
+    #[cold]
+    pub(super) fn arrive_trimmed(
+        &mut self,
+        packet: &Packet,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) {
+        if config.notifications != Notifications::CutPayload {
+            return;
+        }
+        let header = &packet.header;
+        self.class = header.flags.class();
+        let arrivals = &self.first.arrivals;
+        let offset = header.sequence.wrapping_sub(arrivals.base()) as i32;
+        if offset < 0 || arrivals.contains(header.sequence) {
+            return;
+        }
+        let nack = Header {
+            kind: Kind::Nack,
+            flags: Flags::default().with_class(self.class),
+            path: self.first.path,
+            connection: key.connection,
+            sequence: header.sequence,
+            extra: 0,
+        };
+        control.push_back(Packet::control(host, key.peer, nack));
     }
 
     /// Handles a notification of a dropped ACK: resends it at once, with the present state, unless a later ACK replaced

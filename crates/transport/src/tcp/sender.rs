@@ -15,7 +15,7 @@ use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
 
 use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time, TimeDelta};
 
 use super::config::{Config, Handshake, Notifications, SenderProgress, SenderStatistics};
 use super::congestion::{Linked, linked};
@@ -308,7 +308,7 @@ impl Sender {
             return;
         }
         let is_received = match config.notifications {
-            Notifications::Ignored => false,
+            Notifications::Ignored | Notifications::CutPayload => false,
             Notifications::Quench => self.first.quenched(header.sequence),
             // FastLane 3.4.1: what was sent before the last time-out has been resent.
             Notifications::FastLane(_) if header.extra != self.epoch(config) => false,
@@ -329,6 +329,15 @@ impl Sender {
                 }
             }
         };
+        self.statistics.notifications += u32::from(is_received);
+    }
+
+    /// Handles a NACK: a switch trimmed the segment that it names.
+    pub(super) fn receive_nack(&mut self, packet: &Packet, config: &Config) {
+        if self.is_over || config.notifications != Notifications::CutPayload {
+            return;
+        }
+        let is_received = self.first.trimmed(packet.header.sequence);
         self.statistics.notifications += u32::from(is_received);
     }
 
@@ -405,7 +414,7 @@ impl Sender {
                 extra,
             },
             wire_bytes: bytes + Packet::HEADER_BYTES,
-            service: Service::Droppable.into(),
+            service: config.notifications.data_service().into(),
             marks,
         };
         Some((packet, subflow.deadline))

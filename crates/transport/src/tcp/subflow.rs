@@ -496,6 +496,18 @@ impl Subflow {
         true
     }
 
+    /// Handles a NACK of a trimmed segment: its loss is certain. Returns whether it was in flight.
+    pub(super) fn trimmed(&mut self, sequence: u32) -> bool {
+        if !self.sent.contains(sequence) || self.sent.record(sequence).state != State::InFlight {
+            return false;
+        }
+        self.mark_lost(sequence);
+        if self.phase == Phase::Open {
+            self.enter_recovery();
+        }
+        true
+    }
+
     /// Handles a Source Quench: a segment met congestion.
     pub(super) fn quenched(&mut self, sequence: u32) -> bool {
         let (next, is_recovering) = (self.sent.next(), self.phase != Phase::Open);

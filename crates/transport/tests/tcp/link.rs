@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{
-    BitRate, ByteCount, ConnectionId, HostId, Kind, Packet, PathId, Time, TimeDelta,
+    BitRate, ByteCount, ConnectionId, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
 };
 use trimline_transport::tcp::{Command, Config, Endpoint, Event};
 use trimline_transport::{
@@ -117,6 +117,10 @@ pub(crate) struct Network {
     /// Calls without a reason, per thousand occasions.
     pub(crate) idle_calls: u64,
     pub(crate) dropped: u64,
+    /// True if a full queue trims data to its header, which joins the queue behind all packets.
+    pub(crate) trims: bool,
+    /// Number of data packets to trim whatever the queue holds.
+    pub(crate) trims_next: usize,
     /// True if drops are notified. `lost_notices` of a thousand notifications are lost; `notified` counts the others.
     pub(crate) notifies: bool,
     pub(crate) lost_notices: u64,
@@ -159,6 +163,8 @@ impl Network {
             whim: RngStream::seed_from_u64(98),
             idle_calls: 0,
             dropped: 0,
+            trims: false,
+            trims_next: 0,
             notifies: false,
             lost_notices: 0,
             notified: 0,
@@ -322,7 +328,14 @@ impl Network {
         let is_early = self.early > 0
             && packet.header.kind == Kind::Data
             && self.whim.next_u64() % 100_000 < rng;
-        if queue.len() >= self.capacity || is_early {
+        let is_full = queue.len() >= self.capacity;
+        let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
+        if is_data && self.trims_next > 0 {
+            self.trims_next -= 1;
+            packet.trim(64);
+        } else if is_full && self.trims && packet.service == Service::Trimmable {
+            packet.trim(64);
+        } else if is_full && !self.trims || is_early {
             self.dropped += 1;
             if self.notifies {
                 self.notify(self.now, packet);
@@ -377,6 +390,13 @@ impl Network {
             assert!(first, "segment {sequence} of {name:?} was delivered twice");
         }
         self.serve(number);
+    }
+
+    /// Gives a host a packet of the test.
+    pub(crate) fn deliver(&mut self, host: usize, packet: &Packet) {
+        let Host { endpoint, directory, .. } = &mut self.hosts[host];
+        endpoint.handle_packet(self.now, packet, directory);
+        self.serve(host);
     }
 
     pub(crate) fn delivered_at(&self, host: usize) -> Option<Time> {

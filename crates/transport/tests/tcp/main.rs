@@ -14,4 +14,5 @@ mod recovery;
 mod sharing;
 mod subflows;
 mod timer;
+mod trimmed;
 mod undoing;
