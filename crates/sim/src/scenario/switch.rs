@@ -249,7 +249,9 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
             Some(QueueSize::Bytes(bytes)) => {
                 queue.whole = Limit::bytes(bytes as u32);
                 if !is_ndp {
-                    queue.header = queue.whole;
+                    // Headers of CP's FIFO have as much room again as packets (`Choices::cut_payload`).
+                    let trims = queue.overflow.contains(&Action::TrimArriving);
+                    queue.header = Limit::bytes(bytes as u32 * (1 + u32::from(trims)));
                 }
             }
             Some(QueueSize::Packets(packets)) if !profile.is_sized => {

@@ -392,6 +392,11 @@ fn profiles_set_the_pacing_and_keys_override_it() {
         plan("switch = { profile = \"p4\", wrr = \"10:1\", coin = true }").switch,
         ServiceModel::paper(8, 9000)
     );
+    // CP: headers fill twice the memory of packets, which may be given in packets or bytes.
+    for size in ["8pkt", "72512B"] {
+        let text = format!("switch = {{ profile = \"cut-payload\", data_queue = \"{size}\" }}");
+        assert_eq!(plan(&text).switch, ServiceModel::cut_payload(8, 9064), "{size}");
+    }
     let to = |whom: &str| plan(&format!("switch.trim_to = \"{whom}\"")).switch;
     let overflow = |whom: &str| to(whom).describe().join("; ");
     assert_eq!(to("receiver"), ServiceModel::paper(8, 9000));

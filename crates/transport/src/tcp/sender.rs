@@ -333,11 +333,11 @@ impl Sender {
     }
 
     /// Handles a NACK: a switch trimmed the segment that it names.
-    pub(super) fn receive_nack(&mut self, packet: &Packet, config: &Config) {
+    pub(super) fn receive_nack(&mut self, now: Time, packet: &Packet, config: &Config) {
         if self.is_over || config.notifications != Notifications::CutPayload {
             return;
         }
-        let is_received = self.first.trimmed(packet.header.sequence);
+        let is_received = self.first.trimmed(now, packet.header.sequence, config);
         self.statistics.notifications += u32::from(is_received);
     }
 

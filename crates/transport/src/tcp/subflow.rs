@@ -496,8 +496,8 @@ impl Subflow {
         true
     }
 
-    /// Handles a NACK of a trimmed segment: its loss is certain. Returns whether it was in flight.
-    pub(super) fn trimmed(&mut self, sequence: u32) -> bool {
+    /// Handles a NACK of a trimmed segment, whose loss is certain. Returns whether it was in flight.
+    pub(super) fn trimmed(&mut self, now: Time, sequence: u32, config: &Config) -> bool {
         if !self.sent.contains(sequence) || self.sent.record(sequence).state != State::InFlight {
             return false;
         }
@@ -505,6 +505,8 @@ impl Subflow {
         if self.phase == Phase::Open {
             self.enter_recovery();
         }
+        // The timer is for what is lost in silence.
+        self.deadline = now.saturating_add(self.round_trip.timeout(config));
         true
     }
 

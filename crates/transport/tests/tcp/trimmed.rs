@@ -70,6 +70,20 @@ fn a_nack_resends_its_segment_at_once_and_halves_the_window_once() {
     assert_eq!(lone.window(), window / 2);
 }
 
+/// A segment whose copies are trimmed for longer than the RTO of 10 ms.
+#[test]
+fn nacks_restart_the_timer() {
+    let mut lone = Lone::sender(&cut_payload(standing(2)), Some(9));
+    lone.data();
+    for time in [6, 12, 18, 24] {
+        lone.pass(time * 1000);
+        assert_eq!(lone.data_after(&nack(0)), [0]);
+    }
+    assert_eq!(lone.sent().timeouts, 0);
+    lone.pass(40_000);
+    assert_eq!(lone.sent().timeouts, 1);
+}
+
 #[test]
 fn a_stale_nack_changes_nothing() {
     let mut lone = Lone::sender(&cut_payload(standing(4)), Some(20));
