@@ -1,4 +1,4 @@
-//! The software switch: `trimline-switch CONFIG.toml`.
+//! The software switch: `trimline-switch CONFIG.toml`, or `trimline-switch --pacer HOST NETWORK --rate RATE`.
 //!
 //! All switches of the file run in this process; hosts are on its interfaces. It prints counters at the end, or every
 //! second with `--counters`. SIGHUP reloads the file; SIGTERM and Ctrl-C drain the switches and exit.
@@ -18,6 +18,7 @@ use trimline_explain::wrapped;
 use trimline_packet::TimeDelta;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
+use trimline_stack::io::PacketIo;
 use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{Config, Fabric, PortNews, Runner};
 
@@ -37,7 +38,14 @@ use crate::{status, switch_ports, terminal};
 )]
 pub(crate) struct Options {
     /// Configuration file (TOML) of switches, links and hosts.
-    config: PathBuf,
+    #[arg(required_unless_present = "pacer")]
+    config: Option<PathBuf>,
+    /// Run HULL's pacer between two interfaces, without a file: one to the host, one to the network. Requires --rate.
+    #[arg(long, num_args = 2, value_names = ["HOST", "NETWORK"], conflicts_with = "config", requires = "rate")]
+    pacer: Option<Vec<String>>,
+    /// Rate of the host's link, with --pacer: "1Gbps".
+    #[arg(long, value_name = "RATE", requires = "pacer")]
+    rate: Option<String>,
     /// Check and describe the configuration, and exit without opening an interface.
     #[arg(long)]
     check: bool,
@@ -64,6 +72,14 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The source of the configuration, as messages name it.
+    fn source(&self) -> String {
+        match &self.config {
+            Some(path) => path.display().to_string(),
+            None => "--pacer".to_owned(),
+        }
+    }
+
     fn log(&self) -> Log {
         Log::new("trimline-switch", self.log)
     }
@@ -84,6 +100,7 @@ pub fn switch() -> ExitCode {
 fn counters(runner: &Runner<AfPacket>, config: &Config) -> String {
     let fabric = runner.fabric();
     let mut text = switch_ports::table(config, fabric);
+    text += &switch_ports::pacers(config, fabric);
     text += &switch_ports::losses(&runner.losses());
     let reasons = fabric.unnotified().into_iter().flatten().filter(|(_, count)| *count > 0);
     let reasons: Vec<String> =
@@ -102,15 +119,33 @@ fn say(log: &Log, config: &Config, news: &PortNews) {
 }
 
 fn read(options: &Options) -> Result<Config, String> {
-    let path = options.config.display();
-    let text =
-        std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
-    Config::parse(&text).map_err(|error| format!("{path}: {error}"))
+    let source = options.source();
+    let text = match (&options.config, &options.pacer, &options.rate) {
+        (Some(path), ..) => {
+            std::fs::read_to_string(path).map_err(|error| format!("{source}: {error}"))?
+        }
+        (None, Some(interfaces), Some(rate)) => paced_cable(interfaces, rate),
+        (None, ..) => unreachable!("clap asks for a file, or for interfaces and their rate"),
+    };
+    Config::parse(&text).map_err(|error| format!("{source}: {error}"))
+}
+
+/// The configuration of `--pacer`: a switch with two ports, that of the host with a pacer. Both links have one rate, so
+/// no queue forms behind the pacer.
+fn paced_cable(interfaces: &[String], rate: &str) -> String {
+    let mut text = format!(
+        "rate = {rate:?}\nprofile = \"drop-tail\"\npackets = 1000\npayload = 1500\n\
+         [[switch]]\nname = \"pacer\"\nforwarding = \"l2\"\n"
+    );
+    for (interface, pacer) in interfaces.iter().zip(["pacer = {}\n", ""]) {
+        text += &format!("[[host]]\nswitch = \"pacer\"\ninterface = {interface:?}\n{pacer}");
+    }
+    text
 }
 
 /// Reloads the configuration; on an error, reports it and keeps the old one.
 fn reload(options: &Options, runner: &mut Runner<AfPacket>, config: &mut Config) {
-    let path = options.config.display().to_string();
+    let path = options.source();
     let changed = read(options).and_then(|new| {
         let changed = new.check_places().and_then(|()| runner.fabric_mut().change(config, &new));
         changed.map(|()| new).map_err(|error| format!("{path}: {error}"))
@@ -150,7 +185,7 @@ impl Signals {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let path = options.config.display();
+    let path = options.source();
     let mut config = read(options)?;
     let fabric = Fabric::new(&config).map_err(|error| format!("{path}: {error}"))?;
     config.check_places().map_err(|error| format!("{path}: {error}"))?;
@@ -159,6 +194,7 @@ fn run(options: &Options) -> Result<(), String> {
         let mut settings = Vec::new();
         let described = [
             config.describe_phantom(),
+            config.describe_pacers(),
             config.describe_notifications(),
             config.describe_pfabric(),
             config.describe_detour(),
@@ -186,12 +222,16 @@ fn run(options: &Options) -> Result<(), String> {
         .iter()
         .map(|host| AfPacket::open(&host.interface).map_err(|error| error.to_string()))
         .collect();
+    let ports = ports?;
+    config
+        .check_pacers(ports.iter().map(|port| port.caps().mtu))
+        .map_err(|error| format!("{path}: {error}"))?;
     let idle = if options.poll { Idle::Poll } else { Idle::Block };
-    let mut runner = Runner::new(fabric, ports?, Clock::real(), idle)?;
+    let mut runner = Runner::new(fabric, ports, Clock::real(), idle)?;
     let mut account = Account::new(options)?;
     let signals = Signals::catch().map_err(|error| error.to_string())?;
     let log = options.log();
-    let about = [("config", json!(options.config.display().to_string()))];
+    let about = [("config", json!(path))];
     if log.is_json() {
         log.event("started", &about, &format!("{path}: {} ports are open", config.host.len()));
     }

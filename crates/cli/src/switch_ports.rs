@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trimline_packet::PortCounters;
 use trimline_stack::io::PacketIo;
-use trimline_stack::switch::{Config, Fabric, Losses, Runner};
+use trimline_stack::switch::{Config, Fabric, Losses, PacerState, Runner};
 
 use crate::openmetrics::{Exposition, Kind, Labels};
 use crate::terminal;
@@ -33,6 +33,33 @@ pub(crate) fn table(config: &Config, fabric: &Fabric) -> String {
     format!("\n{}", terminal::entries(&port_rows(config, fabric)))
 }
 
+/// The hosts that have a pacer, with its state.
+fn paced<'a>(
+    config: &'a Config,
+    fabric: &'a Fabric,
+) -> impl Iterator<Item = (&'a str, PacerState)> + 'a {
+    let hosts = (0..).zip(&config.host);
+    hosts.filter_map(|(number, host)| Some((host.interface.as_str(), fabric.pacer(number)?)))
+}
+
+fn pacer_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
+    let row = |(interface, state): (&str, PacerState)| {
+        let mut row = Map::from_iter([("interface".to_owned(), json!(interface))]);
+        let values = state.counted().into_iter().chain(state.gauged());
+        row.extend(values.map(|(name, value)| (name.to_owned(), json!(value))));
+        Value::Object(row)
+    };
+    paced(config, fabric).map(row).collect()
+}
+
+/// The pacers of all hosts, as text: empty without pacers.
+pub(crate) fn pacers(config: &Config, fabric: &Fabric) -> String {
+    match pacer_rows(config, fabric) {
+        rows if rows.is_empty() => String::new(),
+        rows => format!("pacers\n{}", terminal::entries(&rows)),
+    }
+}
+
 /// Losses beside the ports, as text: one line, or empty.
 pub(crate) fn losses(losses: &Losses) -> String {
     let lost = losses.named().into_iter().filter(|&(_, count)| count > 0);
@@ -48,6 +75,10 @@ pub(crate) fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value 
     let lost = losses.named().map(|(name, count)| (name.to_owned(), json!(count)));
     let mut state = Map::from_iter(lost);
     state.insert(KEY.to_owned(), json!(port_rows(config, fabric)));
+    let pacers = pacer_rows(config, fabric);
+    if !pacers.is_empty() {
+        state.insert("pacers".to_owned(), json!(pacers));
+    }
     Value::Object(state)
 }
 
@@ -96,6 +127,7 @@ pub(crate) fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Ex
     });
     let about = ("trimline_switch_queue_packets", "packets", "Packets in a queue of a port.");
     text.add(about, Kind::Gauge, queued);
+    add_pacers(&mut text, config, fabric);
     let held = fabric.held() as u64;
     let about = ("trimline_switch_held_frames", "frames", "Frames in queues and on links.");
     text.add(about, Kind::Gauge, [(Labels::new(), held)]);
@@ -122,6 +154,33 @@ pub(crate) fn exposition<I: PacketIo>(config: &Config, runner: &Runner<I>) -> Ex
     text
 }
 
+/// Adds a metric for each quantity of pacers, if a host has one.
+fn add_pacers(text: &mut Exposition, config: &Config, fabric: &Fabric) {
+    let states: Vec<(&str, PacerState)> = paced(config, fabric).collect();
+    let Some((_, first)) = states.first() else { return };
+    let mut add = |name: &str, help: &str, kind, value: &dyn Fn(&PacerState) -> u64| {
+        let unit = match name {
+            "dropped_bytes" | "backlog_bytes" => "bytes",
+            "passed" | "paced" | "dropped" => "packets",
+            "flows" => "flows",
+            _ => "",
+        };
+        let suffix = if unit == "packets" { "_packets" } else { "" };
+        let name = format!("trimline_switch_pacer_{name}{suffix}");
+        let label = |interface: &str| vec![("interface", interface.to_owned())];
+        let samples = states.iter().map(|(interface, state)| (label(interface), value(state)));
+        text.add((&name, unit, help), kind, samples);
+    };
+    for (place, (name, _)) in first.counted().into_iter().enumerate() {
+        let help = format!("Counter {name} of a host's pacer.");
+        add(name, &help, Kind::Counter, &|state| state.counted()[place].1);
+    }
+    for (place, (name, _)) in first.gauged().into_iter().enumerate() {
+        let help = format!("The pacer's {name} now.");
+        add(name, &help, Kind::Gauge, &|state| state.gauged()[place].1);
+    }
+}
+
 pub(crate) use crate::rows::{check_target, write_file};
 
 #[cfg(test)]
@@ -133,8 +192,8 @@ mod tests {
     use trimline_stack::io::mem;
 
     fn one_port() -> (Config, Fabric) {
-        let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
-                    interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";
+        let text = "rate = \"1Gbps\"\npayload = 1500\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
+                    interface = \"p\"\npacer = {}\naddresses = [{ address = \"10.0.0.1\" }]\n";
         let config = Config::parse(text).unwrap();
         let fabric = Fabric::new(&config).unwrap();
         (config, fabric)
@@ -144,10 +203,12 @@ mod tests {
     fn every_loss_of_a_switch_port_is_printed_and_written() {
         let (config, fabric) = one_port();
         let (without_way, dropped_at_ingress, refused) = (11, 12, 13);
+        let dropped_by_pacer = 18;
         let (unsent, unreadable, overrun, refused_source) = (14, 15, 16, 17);
         let lost = Losses {
             without_way,
             dropped_at_ingress,
+            dropped_by_pacer,
             refused,
             unsent,
             unreadable,
@@ -161,6 +222,14 @@ mod tests {
         }
         assert_eq!(state[KEY].as_array().map(Vec::len), Some(1));
         assert_eq!(losses(&Losses::default()), "");
+        let described = pacers(&config, &fabric);
+        let row = &state["pacers"][0];
+        assert_eq!((&row["interface"], &row["rate_bps"]), (&json!("p"), &json!(1_000_000_000)));
+        let pacer = fabric.pacer(0).unwrap();
+        for (name, value) in pacer.counted().into_iter().chain(pacer.gauged()) {
+            assert!(described.contains(name), "{described}");
+            assert_eq!(row[name], json!(value));
+        }
     }
 
     #[test]
@@ -180,6 +249,10 @@ mod tests {
             assert!(samples.contains_key(&sample), "{sample}: {text}");
         }
         assert_eq!(samples["trimline_switch_interface_up{interface=\"p\"}"], 1);
+        for name in ["passed_packets_total", "dropped_bytes_total", "flows", "backlog_bytes"] {
+            let sample = format!("trimline_switch_pacer_{name}{{interface=\"p\"}}");
+            assert_eq!(samples.get(&sample), Some(&0), "{sample}: {text}");
+        }
         are_documented(&text);
     }
 }

@@ -561,6 +561,25 @@ fn wrong_options_are_refused_with_a_sentence() {
 }
 
 #[test]
+fn a_pacer_between_two_interfaces_needs_no_file() {
+    let place = Place::new("pacer");
+    let pacer = ["--pacer", "veth0", "eth0", "--rate", "1Gbps", "--check"];
+    let (said, problem) = describe(&place.run("trimline-switch", &pacer));
+    assert!(said.starts_with("1 switches, 0 links, 2 hosts\n"), "{said}{problem}");
+    assert!(said.contains("veth0: a pacer spaces out flows") && !said.contains("eth0, "), "{said}");
+    for (options, expected) in [
+        (&["--pacer", "veth0", "eth0", "--check"][..], "--rate"),
+        (&["--pacer", "veth0", "--rate", "1Gbps"], "2 values"),
+        (&["--rate", "1Gbps"], "required"),
+        (&["--pacer", "veth0", "eth0", "--rate", "fast", "--check"], "--pacer: "),
+        (&["--pacer", "veth0", "veth0", "--rate", "1Gbps", "--check"], "another host"),
+    ] {
+        let (_, problem) = describe(&place.run("trimline-switch", options));
+        assert!(problem.contains(expected), "{options:?}: {problem}");
+    }
+}
+
+#[test]
 fn the_example_of_a_switch_network_is_valid() {
     let place = Place::new("example");
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/switch.toml");

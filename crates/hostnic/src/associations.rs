@@ -98,6 +98,11 @@ impl Associations {
         true
     }
 
+    /// Sets the clock back: `now` falls once by `by`. An association from before the new zero lives on from there.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.entries.iter_mut().for_each(|entry| entry.echoed = entry.echoed.set_back(by));
+    }
+
     pub(super) fn count(
         &self,
         now: Time,

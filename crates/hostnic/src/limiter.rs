@@ -1,7 +1,7 @@
 //! A rate limiter of a pacer: a FIFO, a token bucket at its head, and its rate (HULL 4.2, figure 4).
 
 use trimline_packet::list::Queue;
-use trimline_packet::{BitRate, ByteCount, Handle, Packets, Time};
+use trimline_packet::{BitRate, ByteCount, Handle, Packets, Time, TimeDelta};
 
 use super::pacer_settings::PacerModel;
 use super::rate::Estimate;
@@ -46,6 +46,12 @@ impl Limiter {
         self.tokens.accrue(ended, self.rate, model.depth, model.clock);
         self.estimate.update(self.backlog(), now, &model.law);
         self.rate = self.estimate.bucket_rate(&model.law);
+    }
+
+    /// Sets the clock back: `now` falls once by `by`.
+    pub(super) const fn set_back(&mut self, by: TimeDelta) {
+        self.tokens.set_back(by);
+        self.estimate.set_back(by);
     }
 
     #[inline]

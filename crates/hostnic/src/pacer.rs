@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use trimline_packet::list::Queue;
-use trimline_packet::{BitRate, ByteCount, Handle, Packets, Rng, Time};
+use trimline_packet::{BitRate, ByteCount, Handle, Packets, Rng, Time, TimeDelta};
 
 use super::associations::Associations;
 use super::flow_id::FlowId;
@@ -206,6 +206,13 @@ impl Pacer {
         }
         let next = self.limiters.iter().map(|limiter| limiter.next(model)).min();
         next.unwrap_or(Time::NEVER).max(free_at)
+    }
+
+    /// Sets the clock back: `now` falls once by `by`. Rates, tokens, waiting packets and associations stay. Ticks and
+    /// intervals start anew unless `by` is a multiple of theirs.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        self.limiters.iter_mut().for_each(|limiter| limiter.set_back(by));
+        self.associations.set_back(by);
     }
 
     /// True if the host may hand over a packet: no passing packet waits for the line.

@@ -44,6 +44,11 @@ impl Estimate {
         self.next
     }
 
+    /// Sets the clock back: `now` falls once by `by`. The rate stays.
+    pub(super) const fn set_back(&mut self, by: TimeDelta) {
+        self.next = self.next.set_back(by);
+    }
+
     #[inline]
     pub(super) fn count(&mut self, bytes: u16) {
         self.measured += u64::from(bytes);

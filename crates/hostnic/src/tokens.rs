@@ -1,7 +1,7 @@
 //! The token bucket (HULL 4.2, 5.1).
 
 use trimline_packet::fluid::{Clock, Volume};
-use trimline_packet::{BitRate, ByteCount, Time};
+use trimline_packet::{BitRate, ByteCount, Time, TimeDelta};
 
 /// Tokens of a bucket: a rate brings them up to the depth, and packets take them.
 ///
@@ -23,6 +23,11 @@ impl Tokens {
         let brought = clock.moved(rate, self.at, until);
         self.held = self.held.saturating_add(brought).min(depth);
         self.at = self.at.max(until);
+    }
+
+    /// Sets the clock back: `now` falls once by `by`. The tokens stay.
+    pub(super) const fn set_back(&mut self, by: TimeDelta) {
+        self.at = self.at.set_back(by);
     }
 
     /// Consumes the tokens of a packet. Returns false, without change, if there are too few.

@@ -1,8 +1,8 @@
 //! Two long flows of the kernel's TCP into one port of the switch, which has a marking queue, a phantom queue, or
 //! neither (HULL, NSDI 2012, 3.1): their throughput, and the waits of frames at the port by the switch's clock.
 //!
-//! Hosts have no pacer, which HULL has in its NICs. They do not need it for bursts of segmentation offload (4.1): a
-//! host gives its interface one segment at a time.
+//! Hosts may have pacers, which the switch keeps on their cables, as HULL's testbed has them (5.2). Without one they
+//! send no bursts of segmentation offload (4.1): a host gives its interface one segment at a time.
 
 use std::io;
 use std::thread;
@@ -15,7 +15,7 @@ use super::network::{Shape, TestNetwork};
 use super::tcp::{self, Received, TcpCounters};
 use super::watch::Watch;
 use trimline_stack::clock::Clock;
-use trimline_stack::switch::{Fabric, Waits};
+use trimline_stack::switch::{Fabric, PacerCounters, Waits};
 
 /// The MTU of every interface (HULL 6.1).
 const MTU: usize = 1500;
@@ -60,13 +60,15 @@ pub struct Setting {
     pub congestion: String,
     /// Whether hosts use ECN.
     pub has_ecn: bool,
+    /// Whether hosts have pacers, with HULL's settings in this rate's times.
+    pub has_pacers: bool,
     /// Length of the measured interval.
     pub time: Duration,
 }
 
 impl Setting {
     fn switch(&self) -> String {
-        let Setting { rate, delay, queue, marker, .. } = self;
+        let Setting { rate, delay, queue, marker, has_pacers, .. } = self;
         let (profile, key) = match marker {
             Marker::None => ("drop-tail", String::new()),
             Marker::Queue { packets } => ("ecn", format!("ecn_threshold = {packets}")),
@@ -76,12 +78,30 @@ impl Setting {
                 ("drop-tail", format!("phantom_queue = {{ {keys}, tick = \"800ns\" }}"))
             }
         };
+        let pacer = if *has_pacers { pacer(*rate) } else { String::new() };
         format!(
-            "rate = \"{}bps\"\ndelay = \"{}ps\"\npayload = {MTU}\nprofile = \"{profile}\"\npackets = {queue}\n{key}",
+            "rate = \"{}bps\"\ndelay = \"{}ps\"\npayload = {MTU}\nprofile = \"{profile}\"\npackets = {queue}\n\
+             {key}{pacer}",
             rate.as_bps(),
             delay.as_ps(),
         )
     }
+}
+
+/// The line of the configuration for HULL's pacer (table 3, 5.1) at another rate than 1 Gb/s: all times are longer by
+/// the ratio, and beta, a rate for each byte and update, is smaller by it, at least 1. A bucket holds two frames of 1518
+/// B, as the paper's 3 KB hold two packets of 1500.
+fn pacer(rate: BitRate) -> String {
+    const GIGABIT: u64 = 1_000_000_000;
+    let scaled = |ns: u64| ns.saturating_mul(GIGABIT) / rate.as_bps().max(1);
+    let beta = (16 * rate.as_bps() / GIGABIT).max(1);
+    format!(
+        "\npacer = {{ interval = \"{}ns\", tick = \"{}ns\", association_lifetime = \"{}ns\", backlog_gain = {beta}, \
+         bucket = \"3036B\" }}",
+        scaled(64_000),
+        scaled(16_000),
+        scaled(10_000_000)
+    )
 }
 
 /// The receiver's port: hosts' ports are the first, and the receiver is the first host.
@@ -92,13 +112,20 @@ struct Seen {
     port: PortCounters,
     by_phantom: u64,
     waits: Waits,
+    pacers: PacerCounters,
 }
 
 impl Seen {
     fn of(fabric: &Fabric) -> Seen {
         let (_, _, port) = fabric.counters().next().expect("a star has a port for each host");
         let waits = fabric.waits(PORT).expect("it was asked for").clone();
-        Seen { port, by_phantom: fabric.marked_by_phantom(PORT), waits }
+        let mut pacers = PacerCounters::default();
+        for state in (1..=FLOWS).filter_map(|sender| fabric.pacer(sender)) {
+            pacers.passed += state.counters.passed;
+            pacers.paced += state.counters.paced;
+            pacers.dropped += state.counters.dropped;
+        }
+        Seen { port, by_phantom: fabric.marked_by_phantom(PORT), waits, pacers }
     }
 }
 
@@ -117,6 +144,8 @@ pub struct Measured {
     pub by_phantom: u64,
     /// Waits of frames at the port, in nanoseconds.
     pub waits: Waits,
+    /// Packets of the senders that passed their pacers, waited and were dropped there.
+    pub pacers: PacerCounters,
     /// Counters of the senders' kernels.
     pub kernel: TcpCounters,
     /// Time that the switch's thread waited for a processor, if the kernel counts it.
@@ -160,6 +189,12 @@ impl Measured {
         self.port.marked as f64 / self.port.packets.max(1) as f64 * 100.0
     }
 
+    /// Returns the percentage of the senders' packets that were paced; 0 without pacers.
+    pub fn paced_percent(&self) -> f64 {
+        let PacerCounters { passed, paced, .. } = self.pacers;
+        paced as f64 / (passed + paced).max(1) as f64 * 100.0
+    }
+
     /// Returns the percentage of time that the switch's thread waited for a processor; NaN if unknown.
     pub fn held_up_percent(&self) -> f64 {
         let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
@@ -185,6 +220,12 @@ fn since(from: &Sight, to: Sight, rate: BitRate) -> Measured {
         port: to.seen.port.since(&from.seen.port),
         by_phantom: to.seen.by_phantom - from.seen.by_phantom,
         waits,
+        pacers: PacerCounters {
+            passed: to.seen.pacers.passed - from.seen.pacers.passed,
+            paced: to.seen.pacers.paced - from.seen.pacers.paced,
+            dropped: to.seen.pacers.dropped - from.seen.pacers.dropped,
+            ..PacerCounters::default()
+        },
         kernel: to.kernel.since(from.kernel),
         held_up: to.held_up.zip(from.held_up).map(|(to, from)| to.saturating_sub(from)),
     }
@@ -244,10 +285,15 @@ mod tests {
             marker,
             congestion: "reno".to_owned(),
             has_ecn: true,
+            has_pacers: false,
             time: Duration::ZERO,
         };
         let head = "rate = \"8000000bps\"\ndelay = \"250000000ps\"\npayload = 1500\n";
         assert_eq!(setting.switch(), format!("{head}{expected}"));
+        let paced = Setting { has_pacers: true, ..setting };
+        let pacer = "\npacer = { interval = \"8000000ns\", tick = \"2000000ns\", \
+                     association_lifetime = \"1250000000ns\", backlog_gain = 1, bucket = \"3036B\" }";
+        assert_eq!(paced.switch(), format!("{head}{expected}{pacer}"));
     }
 
     #[test]
@@ -282,6 +328,7 @@ mod tests {
                 },
                 by_phantom: port / 10,
                 waits: waits(values),
+                pacers: PacerCounters { passed: port, paced: port * 3, ..PacerCounters::default() },
             },
             held_up: Some(Duration::from_millis(ms / 10)),
             kernel: TcpCounters::default(),
@@ -296,6 +343,7 @@ mod tests {
         assert_eq!(measured.smaller_percent(), 25.0);
         assert_eq!((measured.marked_percent(), measured.by_phantom), (25.0, 4));
         assert_eq!(measured.held_up_percent(), 10.0);
+        assert_eq!((measured.pacers.passed, measured.paced_percent()), (40, 75.0));
         assert_eq!(measured.waits.len(), 2);
         assert!((measured.mean_us() - 3.0).abs() < 0.01, "{}", measured.mean_us());
         assert!((measured.wait_us(0.99) - 4.0).abs() < 0.01);

@@ -44,8 +44,14 @@ impl Options {
             marker,
             congestion: congestion.to_owned(),
             has_ecn,
+            has_pacers: false,
             time: self.time,
         }
+    }
+
+    /// The setting of a marker on a network whose hosts have pacers.
+    fn paced(&self, congestion: &str, marker: Marker) -> Setting {
+        Setting { has_pacers: true, ..self.setting(congestion, true, marker) }
     }
 
     fn phantom(&self, percent: u64, threshold: u64) -> Marker {
@@ -78,7 +84,7 @@ impl Options {
 type Shown = fn(&Measured) -> f64;
 
 /// The columns of both tables, with their names as measures.
-const COLUMNS: [(&str, Shown); 10] = [
+const COLUMNS: [(&str, Shown); 11] = [
     ("throughput_percent", Measured::throughput_percent),
     ("goodput_percent", Measured::goodput_percent),
     ("smaller_percent", Measured::smaller_percent),
@@ -88,6 +94,7 @@ const COLUMNS: [(&str, Shown); 10] = [
     ("marked_percent", Measured::marked_percent),
     ("dropped", |one| one.port.dropped as f64),
     ("timeouts", |one| one.kernel.timeouts as f64),
+    ("paced_percent", Measured::paced_percent),
     ("held_up_percent", Measured::held_up_percent),
 ];
 
@@ -107,7 +114,7 @@ fn row(report: &mut Report, label: &str, name: &str, runs: &[Measured]) {
 }
 
 const HEADINGS: &str = "                           throughput                  goodput  smaller   mean wait                      p90      \
-                        p99   marked  dropped timeouts   switch held up";
+                        p99   marked  dropped timeouts    paced   switch held up";
 
 /// Measures Table 1 with a phantom queue added: throughput and waits at the port of TCP without ECN, with ECN of the
 /// queue, with ECN of a phantom queue, and DCTCP with both if the kernel has it.
@@ -123,12 +130,14 @@ pub fn table1(options: &Options, steps: &Steps<'_>) -> io::Result<Report> {
         ("TCP, drop-tail", "tcp", options.setting(law, false, Marker::None)),
         ("TCP-ECN, queue of 30 KB", "ecn_30k", options.setting(law, true, queue)),
         ("TCP-ECN, phantom queue", "ecn_phantom", options.setting(law, true, phantom)),
+        ("TCP-ECN, the same, pacers", "ecn_pacer", options.paced(law, phantom)),
     ];
     let dctcp = tcp::dctcp();
     if let Some(law) = dctcp {
         schemes.push(("DCTCP, queue of 30 KB", "dctcp_30k", options.setting(law, true, queue)));
         let setting = options.setting(law, true, phantom);
         schemes.push(("DCTCP, phantom queue", "dctcp_phantom", setting));
+        schemes.push(("DCTCP, the same, pacers", "dctcp_pacer", options.paced(law, phantom)));
     }
     let mut runs: Vec<Vec<Measured>> = vec![Vec::new(); schemes.len()];
     steps.begin(options.rounds * schemes.len() as u64);
@@ -173,6 +182,10 @@ pub fn table1(options: &Options, steps: &Steps<'_>) -> io::Result<Report> {
         |over: &Measured, under: &Measured| over.throughput_percent() - under.throughput_percent();
     place("ecn_30k", "ecn_phantom", "ecn_phantom_cost_percent", &cost);
     place("dctcp_30k", "dctcp_phantom", "dctcp_phantom_cost_percent", &cost);
+    place("dctcp_30k", "dctcp_pacer", "dctcp_pacer_cost_percent", &cost);
+    place("ecn_pacer", "ecn_phantom", "ecn_pacer_gain_percent", &cost);
+    place("dctcp_pacer", "dctcp_phantom", "dctcp_pacer_gain_percent", &cost);
+    place("dctcp_pacer", "dctcp_phantom", "dctcp_pacer_over_phantom_wait", &waits);
     Ok(report)
 }
 

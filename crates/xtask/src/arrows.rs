@@ -23,7 +23,7 @@ const ALLOWED: [Arrows; 15] = [
     arrows("sim", &["packet", "switch", "hostnic", "transport", "metrics"]),
     Arrows {
         of: "stack",
-        to: &["packet", "switch", "transport"],
+        to: &["packet", "switch", "hostnic", "transport"],
         // One scenario on both drivers.
         in_tests: &["sim", "metrics", "testbed"],
     },

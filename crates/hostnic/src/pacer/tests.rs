@@ -627,3 +627,40 @@ proptest! {
         converges(steps_of_rate, first, gain, backlog_gain, clock)?;
     }
 }
+
+/// Waiting packets, tokens and associations survive a restart of the clock, and gaps stay.
+#[test]
+fn a_clock_that_is_set_back_changes_no_gap() {
+    let settings = PacerSettings {
+        association_chance: ALWAYS,
+        first_rate: Some(BitRate::from_bps(100_000_000)),
+        clock: Clock::Continuous,
+        ..PacerSettings::testbed()
+    };
+    // A multiple of the interval, so that updates keep their places.
+    let by = TimeDelta::from_us(64_000);
+    let leaves = |is_set_back: bool| -> Vec<u64> {
+        let model = settings.check(GIGABIT, 1514).expect("right settings");
+        let (mut pacer, mut packets) = (Pacer::new(&model), Arena::default());
+        let mut now = us(64_010);
+        pacer.handle_echo(now, flow(1), &model, &mut SplitMix(7));
+        for _ in 0..12 {
+            let handle = packets.add(packet(Service::Droppable, 1500, 0));
+            pacer.handle_packet(now, flow(1), handle, &mut packets, &model);
+        }
+        let (mut left, mut offset) = (Vec::new(), 0);
+        while left.len() < 12 {
+            now = pacer.next_start(now, &model);
+            if pacer.poll_transmit(now, &packets, &model).is_some() {
+                left.push(now.as_ps() + offset);
+            }
+            if is_set_back && left.len() == 5 && offset == 0 {
+                pacer.set_back(by);
+                (now, offset) = (now.set_back(by), by.as_ps());
+            }
+        }
+        assert_eq!(pacer.flows(now, &model), 1);
+        left
+    };
+    assert_eq!(leaves(true), leaves(false));
+}

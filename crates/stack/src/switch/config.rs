@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use serde::Deserialize;
+use trimline_hostnic::{PacerModel, PacerSettings};
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::profiles::{self, Sizes};
@@ -33,6 +34,7 @@ use trimline_switch::{PhantomModel, PhantomSettings};
 use super::detour::{Detour, DetourConfig};
 use super::forwarding::Spread;
 use super::notifications_config::{self, NotificationsConfig};
+use super::pacer::{self, PacerConfig};
 use super::pfabric;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
@@ -49,6 +51,8 @@ pub struct Config {
     pub delay: Option<Delay>,
     /// The phantom queue of every port without its own; default: none.
     pub phantom_queue: Option<PhantomConfig>,
+    /// The pacer of every host without its own; default: none.
+    pub pacer: Option<PacerConfig>,
     /// The behaviour of ports: a profile of the simulator.
     #[serde(default = "paper")]
     pub profile: String,
@@ -195,6 +199,8 @@ pub struct HostConfig {
     pub delay: Option<Delay>,
     /// The phantom queue of the host's port.
     pub phantom_queue: Option<PhantomConfig>,
+    /// The pacer between the host and its cable.
+    pub pacer: Option<PacerConfig>,
     /// The sources that the port accepts from the host.
     pub port_security: Option<PortSecurityConfig>,
     /// Impairments of its frames.
@@ -253,6 +259,8 @@ pub(super) struct Layout {
     /// Switch, line and far end of each port.
     pub(super) ports: Vec<(u32, Line, FarEnd)>,
     pub(super) phantoms: Vec<Option<PhantomModel>>,
+    /// The pacer of each host.
+    pub(super) pacers: Vec<Option<PacerModel>>,
     /// The detours of all switches.
     pub(super) detour: Option<Detour>,
     pub(super) hosts: Vec<u32>,
@@ -480,6 +488,47 @@ impl Config {
         checked.map_err(|error| format!("{place}: phantom_queue: {error}"))
     }
 
+    fn pacer(
+        &self,
+        host: &HostConfig,
+        rate: BitRate,
+    ) -> Result<Option<(PacerSettings, PacerModel)>, String> {
+        let packet_bytes = self.packet_bytes();
+        let checked = host.pacer.or(self.pacer).map(|pacer| pacer.check(rate, packet_bytes));
+        checked.transpose().map_err(|error| format!("{}: pacer: {error}", host.interface))
+    }
+
+    /// Checks the MTU of each host's interface: a pacer drops longer packets of paced flows than `payload`.
+    ///
+    /// # Errors
+    /// Returns the first host with a pacer whose MTU is above the payload.
+    pub fn check_pacers(&self, mtus: impl IntoIterator<Item = usize>) -> Result<(), String> {
+        let paced = |host: &&HostConfig| host.pacer.or(self.pacer).is_some();
+        let is_long = |&mtu: &usize| mtu > usize::from(self.payload);
+        let mut hosts = self.host.iter().zip(mtus);
+        match hosts.find(|(host, mtu)| paced(host) && is_long(mtu)) {
+            None => Ok(()),
+            Some((host, mtu)) => Err(format!(
+                "{}: pacer: the interface's MTU of {mtu} is above `payload` = {}; nearest: an MTU of {}",
+                host.interface, self.payload, self.payload
+            )),
+        }
+    }
+
+    /// Describes the pacers of hosts: a line for each kind.
+    ///
+    /// # Errors
+    /// Returns a message about an invalid pacer.
+    pub fn describe_pacers(&self) -> Result<Vec<String>, String> {
+        let mut kinds = Vec::new();
+        for host in &self.host {
+            let Some(Rate(rate)) = host.rate.or(self.rate) else { continue };
+            let Some((settings, _)) = self.pacer(host, rate)? else { continue };
+            add_place(&mut kinds, pacer::describe(&settings, rate), &host.interface);
+        }
+        Ok(lines_of(kinds))
+    }
+
     /// Returns the guard of a host's port, if it does not accept all sources. Fails if it would accept none.
     fn guard(&self, host: &HostConfig) -> Result<Option<Guard>, String> {
         let addresses: Vec<IpAddr> = host.addresses.iter().map(|one| one.address).collect();
@@ -509,20 +558,13 @@ impl Config {
         let hosts = hosts.map(|host| (host.interface.clone(), host.phantom_queue, host.rate));
         let links = self.link.iter();
         let links = links.map(|link| (link.between.join(" to "), link.phantom_queue, link.rate));
-        let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
+        let mut kinds = Vec::new();
         for (place, own, rate) in hosts.chain(links) {
             let Some(Rate(rate)) = rate.or(self.rate) else { continue };
             let Some((settings, _)) = self.phantom(&place, own, rate)? else { continue };
-            let described = phantom::describe(&settings);
-            match kinds.iter_mut().find(|(known, _)| *known == described) {
-                Some((_, places)) => places.push(place),
-                None => kinds.push((described, vec![place])),
-            }
+            add_place(&mut kinds, phantom::describe(&settings), &place);
         }
-        let line = |(described, places): (String, Vec<String>)| {
-            format!("{}: {described}", places.join(", "))
-        };
-        Ok(kinds.into_iter().map(line).collect())
+        Ok(lines_of(kinds))
     }
 
     pub(super) fn layout(&self) -> Result<(PortModels, Layout), String> {
@@ -556,13 +598,14 @@ impl Config {
         }
         let mut switches: Vec<Vec<u32>> = vec![Vec::new(); self.switch.len()];
         let (mut ports, mut hosts, mut phantoms) = (Vec::new(), Vec::new(), Vec::new());
-        let mut guards = Vec::new();
+        let (mut guards, mut pacers) = (Vec::new(), Vec::new());
         for (index, host) in self.host.iter().enumerate() {
             let switch = number(&host.switch)?;
             let line = line(&host.interface, host.rate, host.delay, host.impairment.rules())?;
             switches[switch].push(ports.len() as u32);
             hosts.push(ports.len() as u32);
             guards.push(self.guard(host)?);
+            pacers.push(self.pacer(host, line.rate)?.map(|(_, model)| model));
             let phantom = self.phantom(&host.interface, host.phantom_queue, line.rate)?;
             phantoms.push(phantom.map(|(_, model)| model));
             ports.push((switch as u32, line, FarEnd::Host(index as u32)));
@@ -588,6 +631,7 @@ impl Config {
             switches,
             ports,
             phantoms,
+            pacers,
             detour: self.detour()?,
             hosts,
             guards,
@@ -605,6 +649,21 @@ impl Config {
         }
         Ok((models, layout))
     }
+}
+
+/// Adds a place to the kind of this description.
+fn add_place(kinds: &mut Vec<(String, Vec<String>)>, described: String, place: &str) {
+    match kinds.iter_mut().find(|(known, _)| *known == described) {
+        Some((_, places)) => places.push(place.to_owned()),
+        None => kinds.push((described, vec![place.to_owned()])),
+    }
+}
+
+/// Returns a line for each kind: its places and its description.
+fn lines_of(kinds: Vec<(String, Vec<String>)>) -> Vec<String> {
+    let line =
+        |(described, places): (String, Vec<String>)| format!("{}: {described}", places.join(", "));
+    kinds.into_iter().map(line).collect()
 }
 
 impl Layout {

@@ -8,11 +8,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use hdrhistogram::Histogram;
-use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, Service, ServiceClass, Time, TimeDelta,
 };
-use trimline_switch::{Disposition, DropList, Pool, PortContext, Rng, apply_dispositions};
+use trimline_switch::{Disposition, DropList, Pool, PortContext, apply_dispositions};
 use trimline_transport::RngStream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
@@ -23,24 +22,14 @@ use super::frames::Frames;
 use super::ingress::Ingress;
 use super::ip_header::IpHeader;
 use super::notification::Unnotified;
+use super::pacer::{HostPacer, PacerState};
 use super::phantom::Phantom;
+use super::rng::ScriptedRng;
 use crate::io::mem::{Impairer, Impairments};
 use crate::random;
 
 /// Maximum number of queues of an output port of any kind.
 const MAX_QUEUES: usize = 9;
-
-#[derive(Debug)]
-struct ScriptedRng(RngStream);
-
-impl Rng for ScriptedRng {
-    fn coin(&mut self) -> bool {
-        self.0.next_u64() >> 63 != 0
-    }
-    fn below(&mut self, bound: u32) -> u32 {
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u32
-    }
-}
 
 #[derive(Debug)]
 struct Port<E> {
@@ -111,6 +100,8 @@ struct Detours {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Depart(u32),
+    /// The pacer of this host takes a frame, or sends one.
+    Pace(u32),
     /// A frame arrives at the switch of this port.
     Arrive(u32, u32),
     /// A frame arrives at this host.
@@ -120,7 +111,7 @@ enum Event {
 impl Event {
     fn class(self) -> u8 {
         match self {
-            Event::Depart(_) => 0,
+            Event::Depart(_) | Event::Pace(_) => 0,
             Event::Arrive(..) | Event::Deliver(..) => 1,
         }
     }
@@ -173,7 +164,7 @@ impl<E: Egress> Dataplane<E> {
             }
         }
         for host in &mut self.hosts {
-            host.busy_until = host.busy_until.set_back(by);
+            host.set_back(by);
         }
         let events = std::mem::take(&mut self.events).into_iter();
         let moved = |Reverse((time, class, tie, made, event)): Reverse<Planned>| {
@@ -200,6 +191,7 @@ impl<E: Egress> Dataplane<E> {
             switches,
             ports,
             phantoms,
+            pacers,
             detour,
             hosts,
             guards,
@@ -212,9 +204,11 @@ impl<E: Egress> Dataplane<E> {
             impairs.then(|| Impairer::new(rules, stream))
         };
         let lines = ports.len() + hosts.len();
-        let hosts = hosts.into_iter().zip(guards).map(|(port, guard)| {
+        let hosts = hosts.into_iter().zip(guards).zip(pacers).map(|((port, guard), pacer)| {
             let rules = ports[port as usize].1.rules;
-            Ingress::new(port, impairer(rules, u64::from(port) << 1), guard)
+            let draws = random::stream(seed ^ random::mix(3), u64::from(port));
+            let pacer = pacer.map(|model| HostPacer::new(model, draws));
+            Ingress::new(port, impairer(rules, u64::from(port) << 1), guard, pacer)
         });
         let hosts = hosts.collect();
         let local_of = |switch: u32, port: u32| {
@@ -336,6 +330,11 @@ impl<E: Egress> Dataplane<E> {
         self.hosts.iter().map(|host| host.dropped).sum()
     }
 
+    /// Returns the state of a host's pacer, if it has one.
+    pub(super) fn pacer(&self, host: u32) -> Option<PacerState> {
+        self.hosts.get(host as usize)?.pacer.as_ref().map(|pacer| pacer.state())
+    }
+
     pub(super) fn ingresses(&self) -> &[Ingress] {
         &self.hosts
     }
@@ -388,34 +387,66 @@ impl<E: Egress> Dataplane<E> {
     /// Lets a host begin to send a frame. Time must not fall.
     pub(super) fn host_sends(&mut self, now: Time, host: u32, frame: &[u8]) {
         let ingress = &mut self.hosts[host as usize];
-        let (port, line) = (ingress.port, self.ports[ingress.port as usize].line);
+        let line = self.ports[ingress.port as usize].line;
         if !ingress.admits(now, line, frame) {
             return;
         }
-        let line_number = self.ports.len() as u32 + host;
         let handle = self.insert(frame);
-        let wire = self.frames.packet(handle).wire_bytes;
-        let ingress = &mut self.hosts[host as usize];
-        let left = ingress.send(now, line, wire);
-        match &mut ingress.impairer {
-            None => self.push(
-                left + line.delay,
-                line_number,
-                Event::Arrive(port, handle.index() as u32),
-            ),
-            Some(impairer) => {
-                impairer.pass(frame.to_vec(), &mut self.passed);
-                self.frames.release(handle);
-                while let Some(frame) = self.passed.pop_front() {
-                    let handle = self.insert(&frame);
-                    self.push(
-                        left + line.delay,
-                        line_number,
-                        Event::Arrive(port, handle.index() as u32),
-                    );
-                }
+        match &mut self.hosts[host as usize].pacer {
+            None => self.put_on_cable(now, host, handle),
+            Some(pacer) => {
+                pacer.accept(now, handle, &mut self.frames);
+                self.plan_pacer(now, host);
             }
         }
+    }
+
+    /// Sends a frame on a host's cable, when that is free.
+    fn put_on_cable(&mut self, now: Time, host: u32, handle: Handle) {
+        let line_number = self.ports.len() as u32 + host;
+        let wire = self.frames.packet(handle).wire_bytes;
+        let ingress = &mut self.hosts[host as usize];
+        let (port, line) = (ingress.port, self.ports[ingress.port as usize].line);
+        let arrival = ingress.send(now, line, wire) + line.delay;
+        let event = |handle: Handle| Event::Arrive(port, handle.index() as u32);
+        let Some(impairer) = &mut ingress.impairer else {
+            return self.push(arrival, line_number, event(handle));
+        };
+        impairer.pass(self.frames.bytes(handle).to_vec(), &mut self.passed);
+        self.frames.release(handle);
+        while let Some(frame) = self.passed.pop_front() {
+            let handle = self.insert(&frame);
+            self.push(arrival, line_number, event(handle));
+        }
+    }
+
+    #[cold]
+    fn plan_pacer(&mut self, now: Time, host: u32) {
+        let Ingress { pacer: Some(pacer), busy_until, .. } = &mut self.hosts[host as usize] else {
+            return;
+        };
+        let at = pacer.next(*busy_until).max(now);
+        if at < pacer.planned {
+            pacer.planned = at;
+            self.push(at, host, Event::Pace(host));
+        }
+    }
+
+    /// Lets a host's pacer take what is due and send on the cable.
+    #[cold]
+    fn pace(&mut self, now: Time, host: u32) {
+        loop {
+            let Ingress { pacer: Some(pacer), busy_until, port, .. } =
+                &mut self.hosts[host as usize]
+            else {
+                return;
+            };
+            pacer.planned = Time::NEVER;
+            let rate = self.ports[*port as usize].line.rate;
+            let Some(handle) = pacer.poll(now, *busy_until, rate, &mut self.frames) else { break };
+            self.put_on_cable(now, host, handle);
+        }
+        self.plan_pacer(now, host);
     }
 
     /// Handles all events due by `now`, and hands over frames for hosts with the exact arrival of their last bit.
@@ -434,13 +465,22 @@ impl<E: Egress> Dataplane<E> {
                         self.depart(at, port);
                     }
                 }
+                Event::Pace(host) => {
+                    if self.hosts[host as usize].is_planned(at) {
+                        self.pace(at, host);
+                    }
+                }
                 Event::Arrive(port, handle) => {
                     let Port { switch, local, .. } = self.ports[port as usize];
                     self.forward(at, switch, local, Handle::new(handle));
                 }
                 Event::Deliver(host, handle) => {
                     let handle = Handle::new(handle);
-                    deliver(at, host, self.frames.bytes(handle));
+                    let bytes = self.frames.bytes(handle);
+                    if let Some(pacer) = &mut self.hosts[host as usize].pacer {
+                        pacer.see_delivered(at, bytes);
+                    }
+                    deliver(at, host, bytes);
                     self.frames.release(handle);
                 }
             }

@@ -9,6 +9,7 @@ use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
 use super::egress::{Notifying, NotifyingPfabric, Pfabric, Plain};
 use super::ingress::Ingress;
 use super::notification::Unnotified;
+use super::pacer::PacerState;
 use crate::random;
 
 /// A fabric: all switches of a network and the links between them.
@@ -182,6 +183,16 @@ impl Fabric {
     /// Returns the frames dropped because hosts exceeded their cables' rates for too long.
     pub fn dropped_at_ingress(&self) -> u64 {
         of_each!(&self.0, plane => plane.dropped_at_ingress())
+    }
+
+    /// Returns the state of a host's pacer; `None` without one.
+    pub fn pacer(&self, host: u32) -> Option<PacerState> {
+        of_each!(&self.0, plane => plane.pacer(host))
+    }
+
+    /// Returns the frames that full FIFOs of pacers dropped.
+    pub fn dropped_by_pacers(&self) -> u64 {
+        of_each!(&self.0, plane => plane.ingresses()).iter().map(Ingress::dropped_by_pacer).sum()
     }
 
     /// Returns each host's frames from sources that its port refuses.

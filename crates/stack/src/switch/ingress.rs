@@ -1,8 +1,9 @@
 //! The ingress of a host: limited to the rate of its cable and to accepted sources.
 
-use trimline_packet::{ByteCount, Time};
+use trimline_packet::{ByteCount, Time, TimeDelta};
 
 use super::config::Line;
+use super::pacer::HostPacer;
 use super::security::Guard;
 use crate::io::mem::Impairer;
 
@@ -15,13 +16,31 @@ pub(super) struct Ingress {
     pub(super) busy_until: Time,
     pub(super) impairer: Option<Impairer>,
     pub(super) dropped: u64,
+    pub(super) pacer: Option<Box<HostPacer>>,
     guard: Option<Box<Guard>>,
 }
 
 impl Ingress {
-    pub(super) fn new(port: u32, impairer: Option<Impairer>, guard: Option<Guard>) -> Ingress {
-        let guard = guard.map(Box::new);
-        Ingress { port, busy_until: Time::ZERO, impairer, dropped: 0, guard }
+    pub(super) fn new(
+        port: u32,
+        impairer: Option<Impairer>,
+        guard: Option<Guard>,
+        pacer: Option<HostPacer>,
+    ) -> Ingress {
+        let (guard, pacer) = (guard.map(Box::new), pacer.map(Box::new));
+        Ingress { port, busy_until: Time::ZERO, impairer, dropped: 0, pacer, guard }
+    }
+
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.busy_until = self.busy_until.set_back(by);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.set_back(by);
+        }
+    }
+
+    /// Returns whether the event at this time is the pacer's valid one.
+    pub(super) fn is_planned(&self, at: Time) -> bool {
+        self.pacer.as_ref().is_some_and(|pacer| pacer.planned == at)
     }
 
     /// Admits a frame whose source is accepted, unless too much waits for the cable.
@@ -30,7 +49,11 @@ impl Ingress {
             return false;
         }
         let longest = line.rate.transmission(ByteCount::new(9064)) * LONGEST_QUEUE;
-        let has_room = self.busy_until.saturating_since(now) <= longest;
+        let waits = match &self.pacer {
+            None => self.busy_until.saturating_since(now),
+            Some(pacer) => line.rate.transmission(pacer.sent_bytes()),
+        };
+        let has_room = waits <= longest;
         self.dropped += u64::from(!has_room);
         has_room
     }
@@ -40,6 +63,10 @@ impl Ingress {
         let begin = self.busy_until.max(now);
         self.busy_until = begin + line.rate.transmission(ByteCount::new(wire_bytes.into()));
         self.busy_until
+    }
+
+    pub(super) fn dropped_by_pacer(&self) -> u64 {
+        self.pacer.as_ref().map_or(0, |pacer| pacer.dropped())
     }
 
     pub(super) fn refused_sources(&self) -> u64 {

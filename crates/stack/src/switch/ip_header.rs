@@ -122,20 +122,29 @@ impl IpHeader {
         }
     }
 
-    /// Returns a hash of addresses, protocol and ports.
-    pub(super) fn flow_hash(self, bytes: &[u8], seed: u64) -> u64 {
-        let (source, destination) = self.addresses();
-        let protocol = match self {
+    /// Returns the protocol behind the header.
+    pub(super) fn protocol(self, bytes: &[u8]) -> u8 {
+        match self {
             IpHeader::V4(_) => bytes[IP + 9],
             IpHeader::V6 => bytes[IP + 6],
-        };
+        }
+    }
+
+    /// Returns source and destination port of TCP and UDP, 4 bytes; empty for other protocols and for fragments.
+    pub(super) fn ports(self, bytes: &[u8]) -> &[u8] {
         let start = self.payload();
         // Only the first fragment has ports.
         let has_ports = match self {
             IpHeader::V4(_) => bytes[IP + 6] & 0x3f == 0 && bytes[IP + 7] == 0,
             IpHeader::V6 => true,
-        } && matches!(protocol, 6 | 17);
-        let ports = if has_ports { bytes.get(start..start + 4).unwrap_or(&[]) } else { &[] };
+        } && matches!(self.protocol(bytes), 6 | 17);
+        if has_ports { bytes.get(start..start + 4).unwrap_or(&[]) } else { &[] }
+    }
+
+    /// Returns a hash of addresses, protocol and ports.
+    pub(super) fn flow_hash(self, bytes: &[u8], seed: u64) -> u64 {
+        let (source, destination) = self.addresses();
+        let (protocol, ports) = (self.protocol(bytes), self.ports(bytes));
         let parts = [&bytes[source], &bytes[destination], &[protocol], ports];
         let mix =
             |state: u64, &byte: &u8| (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -16,11 +16,12 @@ impl Config {
     /// Checks that switches of this configuration can continue with another one. Fails with the first key that needs a
     /// restart.
     pub(super) fn check_change(&self, other: &Config) -> Result<(), String> {
-        let follows_rates = match self.describe_phantom()?.is_empty() {
-            false => Some("phantom queues"),
-            true if !self.describe_notifications()?.is_empty() => Some("caps of notifications"),
-            true => None,
-        };
+        let followers = [
+            ("phantom queues", self.describe_phantom()?),
+            ("pacers", self.describe_pacers()?),
+            ("caps of notifications", self.describe_notifications()?),
+        ];
+        let follows_rates = followers.iter().find(|(_, lines)| !lines.is_empty()).map(|one| one.0);
         if let Some(who) = follows_rates
             && self.rates() != other.rates()
         {

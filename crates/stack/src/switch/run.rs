@@ -56,6 +56,8 @@ pub struct Losses {
     pub without_way: u64,
     /// Frames dropped because hosts exceeded their cables' rates for too long.
     pub dropped_at_ingress: u64,
+    /// Frames dropped by full FIFOs of pacers.
+    pub dropped_by_pacer: u64,
     /// Frames that their output interface has no room for, cannot carry, or has lost.
     pub refused: u64,
     /// Frames that an interface accepted but could not send.
@@ -70,10 +72,11 @@ pub struct Losses {
 
 impl Losses {
     /// Returns each count with its name.
-    pub fn named(&self) -> [(&'static str, u64); 7] {
+    pub fn named(&self) -> [(&'static str, u64); 8] {
         let Losses {
             without_way,
             dropped_at_ingress,
+            dropped_by_pacer,
             refused,
             unsent,
             unreadable,
@@ -83,6 +86,7 @@ impl Losses {
         [
             ("without_way", without_way),
             ("dropped_at_ingress", dropped_at_ingress),
+            ("dropped_by_pacer", dropped_by_pacer),
             ("refused", refused),
             ("unsent", unsent),
             ("unreadable", unreadable),
@@ -184,6 +188,7 @@ impl<I: PacketIo> Runner<I> {
         Losses {
             without_way: self.fabric.lost_ways(),
             dropped_at_ingress: self.fabric.dropped_at_ingress(),
+            dropped_by_pacer: self.fabric.dropped_by_pacers(),
             refused: self.refused,
             unsent: of_all(I::lost),
             unreadable: of_all(I::unreadable),

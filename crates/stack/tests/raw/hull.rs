@@ -10,6 +10,10 @@ use trimline_testbed::namespace::allowed;
 const RATE: BitRate = BitRate::from_bps(50_000_000);
 
 fn measured(marker: Marker, has_ecn: bool) -> Option<Measured> {
+    run(marker, has_ecn, false)
+}
+
+fn run(marker: Marker, has_ecn: bool, has_pacers: bool) -> Option<Measured> {
     allowed(hull::long_flows(&Setting {
         rate: RATE,
         delay: TimeDelta::from_us(250),
@@ -17,6 +21,7 @@ fn measured(marker: Marker, has_ecn: bool) -> Option<Measured> {
         marker,
         congestion: "reno".to_owned(),
         has_ecn,
+        has_pacers,
         time: Duration::from_secs(2),
     }))
 }
@@ -58,4 +63,19 @@ fn flows_without_ecn_pass_a_phantom_queue_unmarked() {
     let Some(one) = measured(PHANTOM, false) else { return };
     assert_eq!((one.port.marked, one.by_phantom), (0, 0), "{:?}", one.port);
     assert!(one.throughput_percent() > 92.0, "{}", one.throughput_percent());
+}
+
+/// HULL 4.2 on real packets: the flows of kernels hear of congestion, and then wait for the pacers of their hosts.
+#[test]
+fn flows_of_kernels_that_hear_of_congestion_are_paced() {
+    // So slow a drain marks flows of a busy machine too.
+    let (drain, threshold) = (BitRate::from_bps(1_000_000), ByteCount::new(1000));
+    let slow = Marker::Phantom { drain, threshold };
+    let Some(paced) = run(slow, true, true) else { return };
+    assert!(paced.by_phantom > 0, "{:?}", paced.port);
+    assert!(paced.pacers.paced > 0, "{:?}", paced.pacers);
+    assert!(paced.bytes.iter().all(|&bytes| bytes > 0), "{:?}", paced.bytes);
+    let deaf = run(PHANTOM, false, true).expect("the first was allowed");
+    assert_eq!((deaf.pacers.paced, deaf.pacers.dropped), (0, 0), "no flow hears of congestion");
+    assert!(deaf.pacers.passed > 0, "{:?}", deaf.pacers);
 }
