@@ -125,7 +125,11 @@ fn without_byte_counting_an_ack_counts_as_one_segment() {
         sender.window() - 4 * SEGMENT
     };
     assert_eq!((grown(true, 100), grown(false, 100)), (2 * SEGMENT, SEGMENT));
-    assert_eq!((grown(true, 4), grown(false, 4)), (SEGMENT / 2 - 1, SEGMENT / 4 - 1), "rounded down");
+    assert_eq!(
+        (grown(true, 4), grown(false, 4)),
+        (SEGMENT / 2 - 1, SEGMENT / 4 - 1),
+        "rounded down"
+    );
 }
 
 /// A sender and a receiver.
