@@ -53,12 +53,36 @@ const ACK_EVERY: Key = fixed(
 .with_samples(&["1", "5"]);
 const TIMERS: Key = fixed(
     "timers",
-    Form::Word(&["linux", "datacenter", "rfc"]),
+    Form::Word(&["linux", "datacenter", "rfc", "ns-3"]),
     "linux",
-    "The defaults of ack_delay, rto_min and rto_initial. \"linux\": 40ms, 200ms, 1s, and without a key rto_min a time-out is at least the smoothed round trip and 200ms. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
+    "The defaults of ack_delay, rto_min and rto_initial. \"linux\": 40ms, 200ms, 1s, and without a key rto_min a time-out is at least the smoothed round trip and 200ms. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298). \"ns-3\": 200ms, 200ms, 1s, a syn_timeout of 3s, and a time-out is the smoothed round trip and four times its variation, at least rto_min (ns-3.16 to ns-3.18).",
 )
-.with_source("RFC 1122; RFC 6298")
-.with_samples(&["datacenter", "rfc"]);
+.with_source("RFC 1122; RFC 6298; ns-3.17, tcp-socket.cc and rtt-estimator.cc")
+.with_samples(&["datacenter", "rfc", "ns-3"]);
+const ACK_FIRST: Key = fixed(
+    "ack_first",
+    Form::Boolean,
+    "false",
+    "Whether the first segment of a connection is acknowledged at once. With false and an ack_every of 2 or more, an initial window of one segment waits for ack_delay. Needs an ack_every of 2 or more.",
+)
+.with_source("ns-3.17, tcp-socket-base.cc")
+.with_samples(&["true"]);
+const BYTE_COUNTING: Key = fixed(
+    "byte_counting",
+    Form::Boolean,
+    "true",
+    "Whether the window grows by the segments that an ACK answers, in slow start by two at most. With false each ACK counts as one segment, as in ns-3.",
+)
+.with_source("RFC 3465")
+.with_samples(&["false"]);
+const SYN_TIMEOUT: Key = computed(
+    "syn_timeout",
+    DURATION,
+    "rto_initial; 3s with timers = \"ns-3\", or `rto_max` if it is smaller",
+    "Time-out of a SYN without data; each repetition doubles it. Needs handshake = \"three-way\".",
+)
+.with_source("RFC 6298; ns-3.17, tcp-socket.cc")
+.with_samples(&["1ms", "5ms"]);
 const ACK_DELAY: Key =
     computed("ack_delay", DURATION, "the value of `timers`", "The maximum delay of an ACK.")
         .with_samples(&["1us", "100us", "5ms"]);
@@ -73,7 +97,7 @@ const RTO_MIN: Key = computed(
     "rto_min",
     DURATION,
     "the value of `timers`",
-    "Minimum time-out. A time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more.",
+    "Minimum time-out. Except with timers = \"ns-3\" a time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more.",
 )
 .with_samples(&["100us", "1ms"]);
 const RTO_MAX: Key = fixed("rto_max", DURATION, "60s", "Maximum time-out.")
@@ -189,8 +213,11 @@ static TCP: Grammar = Grammar {
         MAX_SIM_SHIFT,
         HANDSHAKE,
         ACK_EVERY,
+        ACK_FIRST,
+        BYTE_COUNTING,
         TIMERS,
         ACK_DELAY,
+        SYN_TIMEOUT,
         RTO_INITIAL,
         RTO_MIN,
         RTO_MAX,
@@ -240,8 +267,11 @@ static DCTCP: Grammar = Grammar {
         MAX_SIM_SHIFT,
         HANDSHAKE,
         ACK_EVERY,
+        ACK_FIRST,
+        BYTE_COUNTING,
         TIMERS,
         ACK_DELAY,
+        SYN_TIMEOUT,
         RTO_INITIAL,
         RTO_MIN,
         RTO_MAX,
@@ -279,8 +309,11 @@ static MPTCP: Grammar = Grammar {
         FRTO,
         HANDSHAKE,
         ACK_EVERY,
+        ACK_FIRST,
+        BYTE_COUNTING,
         TIMERS,
         ACK_DELAY,
+        SYN_TIMEOUT,
         RTO_INITIAL,
         RTO_MIN,
         RTO_MAX,
@@ -482,10 +515,13 @@ impl Transport for Family {
         let [ack_delay, rto_min, rto_initial] = match keys.word("timers") {
             "datacenter" => [1, 5, 10],
             "rfc" => [500, 1000, 1000],
+            "ns-3" => [200, 200, 1000],
             _ => [40, 200, 1000],
         }
         .map(TimeDelta::from_ms);
-        let rto_initial = rto_initial.min(rto_max);
+        let rto_initial = keys.duration_or("rto_initial", rto_initial.min(rto_max))?;
+        let is_ns3 = keys.word("timers") == "ns-3";
+        let syn_timeout = if is_ns3 { TimeDelta::from_ms(3000).min(rto_max) } else { rto_initial };
         let receive_window = count("receive_window");
         let notifications = match self.notifications(keys) {
             "fastlane" => {
@@ -522,14 +558,18 @@ impl Transport for Family {
                 _ => Handshake::ThreeWay,
             },
             ack_every: count("ack_every") as u8,
+            ack_first: keys.flag("ack_first"),
             ack_delay: keys.duration_or("ack_delay", ack_delay)?,
-            rto_initial: keys.duration_or("rto_initial", rto_initial)?,
+            byte_counting: keys.flag("byte_counting"),
+            syn_timeout: keys.duration_or("syn_timeout", syn_timeout)?,
+            rto_initial,
             rto_min: keys.duration_or("rto_min", rto_min)?,
             rto_variance_min: match keys.word("timers") {
                 // `tcp_rto_min` bounds the variance (`tcp_rtt_estimator`). A scenario's `rto_min` bounds the RTO.
                 "linux" if !keys.has("rto_min") => rto_min,
                 _ => TimeDelta::ZERO,
             },
+            rto_margin: !is_ns3,
             rto_max,
             // Twice the wait of a segment in a queue of a thousand full packets at 10 Gb/s, and a margin (RFC 9293: 2
             // MSL).
@@ -592,6 +632,8 @@ impl Transport for Family {
             (config.timestamps, "timestamps"),
             (config.frto, "F-RTO"),
             (config.restart_after_idle, "restart after idle"),
+            (config.ack_first, "the first segment acknowledged at once"),
+            (!config.byte_counting, "growth by ACKs"),
             (config.grows_when_marked, "window growth on marked ACKs"),
             (config.alpha_from_zero, "initial alpha 0"),
             (config.notifications == Notifications::Quench, "Source Quench"),
@@ -632,7 +674,11 @@ impl Transport for Family {
     }
 
     fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
-        Some(("rto_initial", config.rto_initial))
+        let has_syn = config.handshake == Handshake::ThreeWay;
+        match has_syn && config.syn_timeout < config.rto_initial {
+            true => Some(("syn_timeout", config.syn_timeout)),
+            false => Some(("rto_initial", config.rto_initial)),
+        }
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
@@ -705,12 +751,31 @@ fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if config.dsack && !config.sack {
         return Err(keys.refuse("dsack", "`dsack` without `sack`", "sack = true, or no dsack"));
     }
-    for (key, time) in [("rto_min", config.rto_min), ("rto_initial", config.rto_initial)] {
+    if config.ack_first && config.ack_every == 1 {
+        return Err(keys.refuse(
+            "ack_first",
+            "`ack_first` where each segment has an ACK",
+            "ack_every = 2 or more, or no ack_first",
+        ));
+    }
+    if keys.has("syn_timeout") && config.handshake != Handshake::ThreeWay {
+        return Err(keys.refuse(
+            "syn_timeout",
+            "`syn_timeout` without SYNs of their own",
+            "handshake = \"three-way\", or no syn_timeout",
+        ));
+    }
+    let timeouts = [
+        ("rto_min", config.rto_min),
+        ("rto_initial", config.rto_initial),
+        ("syn_timeout", config.syn_timeout),
+    ];
+    for (key, time) in timeouts {
         if time == TimeDelta::ZERO {
             return Err(keys.refuse(key, "a time-out of nothing", "a time above 0"));
         }
     }
-    for (key, time) in [("rto_min", config.rto_min), ("rto_initial", config.rto_initial)] {
+    for (key, time) in timeouts {
         if time > config.rto_max {
             return Err(keys.refuse(
                 key,

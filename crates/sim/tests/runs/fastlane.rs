@@ -70,6 +70,21 @@ fn tcp_over_switches_that_trim_does_not_wait_for_timeouts() {
     assert!(slow_timeouts > 0 && end < slow_end, "{slow_timeouts}");
 }
 
+/// FastLane 3.4.1: control packets are resent at once. A notified segment is resent under another counter.
+#[test]
+fn a_dropped_syn_is_notified_and_resent_before_its_timeout() {
+    let record = incast(
+        "transport.tcp = { payload = \"256B\", rto_min = \"1ms\", syn_timeout = \"100ms\", ack_every = 1, \
+         initial_window = 1, notifications = \"fastlane\" }\nswitch.data_queue = \"384B\"",
+    );
+    let resent_syns = |flow: &trimline_metrics::FlowRecord| {
+        if flow.timeouts == 0 { flow.returns - flow.retransmissions_return } else { 0 }
+    };
+    let syns: u64 = record.flows.iter().map(|flow| resent_syns(&flow)).sum();
+    let (_, _, _, _, last) = seen(&record);
+    assert!(syns > 0 && last < 100_000_000_000, "{syns} SYNs, {last} ps");
+}
+
 /// FastLane 3.3.2: notifications without room are dropped, so timeouts decide.
 #[test]
 fn a_tiny_cap_and_memory_drop_notifications() {

@@ -39,15 +39,26 @@ pub struct Config {
     pub handshake: Handshake,
     /// Segments in order per ACK (RFC 5681: 2; 1 acknowledges each).
     pub ack_every: u8,
+    /// True if the first segment of a connection is acknowledged at once (ns-3). Else its ACK may wait as any other,
+    /// and an initial window of one segment waits for `ack_delay`.
+    pub ack_first: bool,
     /// Max delay of an ACK (RFC 1122: less than 500 ms).
     pub ack_delay: TimeDelta,
+    /// True if the window grows by the segments that an ACK answers, in slow start by two at most (RFC 3465). Else each
+    /// ACK counts as one segment (ns-3), so delayed ACKs slow the growth.
+    pub byte_counting: bool,
+    /// Time-out of a SYN without data; each repetition doubles it (RFC 6298: the initial RTO; ns-3: 3 s).
+    pub syn_timeout: TimeDelta,
     /// RTO before the first sample (RFC 6298: 1 s).
     pub rto_initial: TimeDelta,
     /// Minimum RTO (RFC 6298: 1 s).
     pub rto_min: TimeDelta,
     /// Min of 4 RTTVAR, the G of RFC 6298 (2.3). Linux bounds this term and not the RTO, by its `tcp_rto_min` of 200
-    /// ms. 0 leaves every sender's bound: half of SRTT, and `ack_delay` if ACKs are delayed.
+    /// ms. 0 leaves the bounds of `rto_margin`.
     pub rto_variance_min: TimeDelta,
+    /// True if every RTO is at least 3/2 of SRTT, and `ack_delay` longer where ACKs are delayed (chosen). Else SRTT and
+    /// four times RTTVAR are enough (RFC 6298; ns-3).
+    pub rto_margin: bool,
     /// Max RTO (RFC 6298: at least 60 s).
     pub rto_max: TimeDelta,
     /// Receive window: segments accepted from the oldest missing one on.
@@ -87,10 +98,14 @@ impl Config {
             handshake: Handshake::ThreeWay,
             is_fifo: false,
             ack_every: 1,
+            ack_first: false,
             ack_delay: TimeDelta::from_ms(40),
+            byte_counting: true,
+            syn_timeout: rto,
             rto_initial: rto,
             rto_min: rto,
             rto_variance_min: TimeDelta::ZERO,
+            rto_margin: true,
             rto_max: TimeDelta::from_ms(500),
             receive_window: 4096,
             restart_after_idle: false,

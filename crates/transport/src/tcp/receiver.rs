@@ -1,7 +1,8 @@
 //! The receive stream of a connection.
 //!
 //! An ACK is delayed (RFC 1122, RFC 5681 4.2) only for a segment in order without a gap behind it. A segment that is
-//! out of order, fills a gap, is a duplicate or ends a message is acknowledged at once.
+//! out of order, fills a gap, is a duplicate or ends a message is acknowledged at once; with [`Config::ack_first`] also
+//! the first one of a connection.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -330,7 +331,8 @@ impl Receiver {
             || is_behind_gap
             || is_last
             || side.pending >= config.ack_every
-            || header.flags.contains(Flags::LAST);
+            || header.flags.contains(Flags::LAST)
+            || config.ack_first && sequence == 0;
         if packet.marks & Packet::MARK_DELAYED_ACK != 0 {
             // HULL 4.1: one ACK covers all segments that the NIC hands over together. The last of them follows now.
             if is_due {

@@ -51,6 +51,9 @@ impl RoundTrip {
     /// fire when a repair of one round trip ends.
     #[inline]
     fn variance_min(&self, config: &Config) -> u64 {
+        if !config.rto_margin {
+            return config.rto_variance_min.as_ps();
+        }
         // Chosen: the two segments that limited transmit (RFC 3042) sends ahead of a retransmission take half a round
         // trip if the window is four segments and the link is full.
         let repair = self.smoothed / 2;
@@ -71,7 +74,17 @@ impl RoundTrip {
 
     #[inline]
     pub(super) fn timeout(&self, config: &Config) -> TimeDelta {
-        let backed_off = u128::from(self.base) << self.backoff;
+        self.backed_off(self.base, config)
+    }
+
+    /// Returns the time-out of a SYN without data.
+    pub(super) fn syn_timeout(&self, config: &Config) -> TimeDelta {
+        self.backed_off(config.syn_timeout.as_ps(), config)
+    }
+
+    #[inline]
+    fn backed_off(&self, base: u64, config: &Config) -> TimeDelta {
+        let backed_off = u128::from(base) << self.backoff;
         let max = u128::from(config.rto_max.as_ps());
         TimeDelta::from_ps(backed_off.min(max) as u64)
     }

@@ -197,7 +197,7 @@ impl Subflow {
 
     pub(super) fn syn_sent(&mut self, now: Time, config: &Config) {
         self.mark_time = now;
-        self.deadline = now.saturating_add(self.round_trip.timeout(config));
+        self.deadline = now.saturating_add(self.round_trip.syn_timeout(config));
     }
 
     /// Handles the peer's first answer.
@@ -360,6 +360,7 @@ impl Subflow {
         }
         if acked > 0 && !is_repairing && is_limited && may_grow {
             let round_trip = self.round_trip.smoothed();
+            let acked = if config.byte_counting { acked } else { 1 };
             self.congestion.grow(&Acked { now, acked, round_trip, linked });
         }
         Received { acked, has_moved: window >> 32 != self.congestion.window() >> 32 }
@@ -633,11 +634,12 @@ impl Subflow {
     ) {
         statistics.timeouts += 1;
         self.round_trip.back_off();
-        self.deadline = now.saturating_add(self.round_trip.timeout(config));
         if self.sent.len() == 0 {
+            self.deadline = now.saturating_add(self.round_trip.syn_timeout(config));
             self.syn_was_lost = true;
             return;
         }
+        self.deadline = now.saturating_add(self.round_trip.timeout(config));
         let first = self.sent.first();
         let is_first = self.phase != Phase::Loss || !self.sent.record(first).is_resent;
         self.congestion.timed_out(self.sent.len(), is_first);
@@ -788,13 +790,15 @@ impl Subflow {
     /// Resumes after a pause with more to send: the timer goes on as if it had never stopped. `awaits_syn`: a subflow
     /// that is not established has sent a SYN.
     pub(super) fn resume(&mut self, now: Time, config: &Config, awaits_syn: bool) {
-        let since = match self.sent.len() {
-            0 if awaits_syn && !self.is_established => self.mark_time,
+        let (since, timeout) = match self.sent.len() {
+            0 if awaits_syn && !self.is_established => {
+                (self.mark_time, self.round_trip.syn_timeout(config))
+            }
             0 => return,
-            _ => self.last_sent,
+            _ => (self.last_sent, self.round_trip.timeout(config)),
         };
         if self.deadline == Time::NEVER {
-            self.deadline = now.max(since.saturating_add(self.round_trip.timeout(config)));
+            self.deadline = now.max(since.saturating_add(timeout));
         }
     }
 }

@@ -114,6 +114,24 @@ fn an_unused_window_does_not_grow() {
     }
 }
 
+/// RFC 3465: an ACK of two segments opens a window by two in slow start. ns-3 counts ACKs, also afterwards.
+#[test]
+fn without_byte_counting_an_ack_counts_as_one_segment() {
+    let grown = |byte_counting, initial_threshold| {
+        let config = Config { byte_counting, initial_threshold, ..standing(4) };
+        let mut sender = Lone::sender(&config, None);
+        sender.data();
+        sender.receive(&ack(2));
+        sender.window() - 4 * SEGMENT
+    };
+    assert_eq!((grown(true, 100), grown(false, 100)), (2 * SEGMENT, SEGMENT));
+    assert_eq!(
+        (grown(true, 4), grown(false, 4)),
+        (SEGMENT / 2 - 1, SEGMENT / 4 - 1),
+        "rounded down"
+    );
+}
+
 /// A sender and a receiver.
 struct Pair {
     sender: Lone,

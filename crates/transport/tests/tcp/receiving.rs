@@ -85,3 +85,15 @@ fn an_ack_of_a_subflow_echoes_no_older_copy() {
     assert_eq!((echoes(2, 10), echoes(0, 65_000)), (vec![], vec![3 << 16 | 10]));
     assert_eq!((echoes(3, 20), echoes(1, 30)), (vec![], vec![4 << 16 | 30]));
 }
+
+/// ns-3 answers the first segment at once, so that an initial window of one segment does not wait for the delay.
+#[test]
+fn with_ack_first_the_first_segment_is_acknowledged_at_once() {
+    let answers = |ack_first| {
+        let config = Config { ack_first, ack_every: 2, ..config() };
+        let mut receiver = Lone::receiver(&config);
+        [0, 1, 2, 3].map(|sequence| numbers(&mut receiver, sequence))
+    };
+    assert_eq!(answers(true), [vec![1], vec![], vec![3], vec![]]);
+    assert_eq!(answers(false), [vec![], vec![2], vec![], vec![4]]);
+}

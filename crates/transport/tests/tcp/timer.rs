@@ -158,6 +158,7 @@ fn any_sender() -> impl Strategy<Value = (Config, u64)> {
                 ecn: matches!(control, Control::Dctcp { .. }),
                 ack_delay: TimeDelta::from_us(delay),
                 rto_initial: TimeDelta::from_ms(5_000),
+                syn_timeout: TimeDelta::from_ms(5_000),
                 rto_min: TimeDelta::from_us(rto_min),
                 rto_max: TimeDelta::from_ms(60_000),
                 ..config()
@@ -240,4 +241,37 @@ proptest! {
         let statistics = network.hosts[1].endpoint.sender_statistics(0);
         prop_assert_eq!((statistics.timeouts, statistics.packets_sent), (0, 4_001));
     }
+}
+
+/// ns-3's ConnTimeout. Data has the RTO of data, backed off after a lost SYN.
+#[test]
+fn a_syn_has_a_timeout_of_its_own() {
+    let syn_timeout = TimeDelta::from_ms(30);
+    let config = Config { handshake: Handshake::ThreeWay, syn_timeout, ..standing(4) };
+    let mut sender = Lone::sender(&config, None);
+    assert_eq!(sender.all().len(), 1);
+    for due in [30_000, 90_000] {
+        assert_eq!(sender.timeout(1_000_000), Some(due));
+        assert_eq!(sender.all().len(), 1);
+    }
+    sender.at(90_100).receive(&syn_answer());
+    assert_eq!(sender.data(), [0]);
+    assert_eq!(sender.timeout(1_000_000), Some(90_100 + 40_000));
+}
+
+/// RFC 6298 2.3 alone: on a steady path the variation vanishes, and delayed ACKs add nothing.
+#[test]
+fn without_a_margin_a_timeout_is_srtt_and_four_variations() {
+    let timeout = |rto_margin| {
+        let config = Config { rto_margin, ack_every: 2, receive_window: 1, ..without_bound(1) };
+        let mut sender = Lone::sender(&config, None);
+        for number in 1..=60 {
+            assert_eq!(sender.data().len(), 1);
+            sender.at(u64::from(number) * 100).receive(&ack(number));
+        }
+        assert_eq!(sender.data().len(), 1);
+        sender.timeout(1_000_000).expect("a timeout") - 6_000
+    };
+    assert_eq!(timeout(false), 100);
+    assert_eq!(timeout(true), 100 + 50 + 40_000);
 }

@@ -34,6 +34,30 @@ fn timers_have_presets_and_slow_ones_are_described() {
     }
 }
 
+/// ns-3.17: tcp-socket.cc and rtt-estimator.cc.
+#[test]
+fn the_timers_of_ns3_are_its_defaults() {
+    let ms = TimeDelta::from_ms;
+    let chosen = config("transport.tcp.timers = \"ns-3\"");
+    let timers = (chosen.ack_delay, chosen.rto_min, chosen.rto_initial, chosen.syn_timeout);
+    assert_eq!(timers, (ms(200), ms(200), ms(1000), ms(3000)));
+    assert!(!chosen.rto_margin && chosen.rto_variance_min == TimeDelta::ZERO);
+    assert!(config("transport.tcp = {}").rto_margin);
+    for (keys, syn_timeout) in [
+        ("transport.tcp = {}", ms(1000)),
+        ("transport.tcp.rto_initial = \"7ms\"", ms(7)),
+        ("transport.tcp = { timers = \"ns-3\", rto_initial = \"7ms\" }", ms(3000)),
+        ("transport.tcp = { timers = \"ns-3\", syn_timeout = \"7ms\" }", ms(7)),
+        ("transport.tcp = { timers = \"ns-3\", rto_max = \"2s\" }", ms(2000)),
+    ] {
+        assert_eq!(config(keys).syn_timeout, syn_timeout, "{keys}");
+    }
+    let other = config("transport.tcp = { ack_first = true, byte_counting = false }");
+    assert!(other.ack_first && !other.byte_counting);
+    let described = Family::Tcp.describe(&other);
+    assert!(described.contains("the first segment acknowledged at once, growth by ACKs"));
+}
+
 /// Linux bounds the variance of a round trip by 200 ms. A scenario's `rto_min` bounds the RTO alone.
 #[test]
 fn only_the_timers_of_linux_bound_the_variance() {
@@ -106,6 +130,11 @@ fn contradicting_tcp_keys_are_refused() {
     assert!(refused("transport.tcp = { sack = false, dsack = true }").contains("`dsack` without"));
     assert!(refused("transport.tcp.rto_min = \"0us\"").contains("a time-out of nothing"));
     assert!(refused("transport.tcp.timers = \"wan\"").contains("\"datacenter\", \"rfc\""));
+    let each = "transport.tcp = { ack_first = true, ack_every = 1 }";
+    assert!(refused(each).contains("where each segment has an ACK"));
+    let standing = "transport.tcp = { syn_timeout = \"1ms\", handshake = \"standing\" }";
+    assert!(refused(standing).contains("`syn_timeout` without SYNs"));
+    assert!(refused("transport.tcp.syn_timeout = \"0us\"").contains("a time-out of nothing"));
     assert!(refused("transport.tcp = { rto_max = \"1ms\" }").contains("above `rto_max`"));
     assert!(refused("transport.mptcp.sack = true").contains("unknown key `sack`"));
     assert!(refused("transport.tcp = {}\noutput.latencies = true").contains("latencies of"));
