@@ -226,7 +226,7 @@ fn random_spraying_detours_equal_switch_spraying() {
     });
     assert!((sprayed / chosen - 1.0).abs() < 0.01, "{sprayed} and {chosen}");
     let adaptive = mean(|plan| plan.detour = Some(DetourModel::adaptive()));
-    assert!(adaptive < 0.97 * sprayed, "{adaptive} and {sprayed}");
+    assert!(adaptive < 0.98 * sprayed, "{adaptive} and {sprayed}");
 }
 
 /// Adaptive routing keeps every path as short as it was.
