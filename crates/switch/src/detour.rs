@@ -235,6 +235,12 @@ impl DetourModel {
         DetourModel { hot: Some(Hot::Always), targets: Targets::EQUAL_COST, ..DetourModel::dibs() }
     }
 
+    /// Adaptive routing by each switch alone: any data, always, to the shorter of two drawn ports among the equally
+    /// near. The way keeps its length.
+    pub const fn adaptive() -> DetourModel {
+        DetourModel { pick: Pick::ShorterOfTwo, ..DetourModel::rps() }
+    }
+
     /// True if a packet may be detoured at a hot port (Algorithm 1, line 3). Headers and control packets never may.
     #[inline]
     pub fn applies(&self, packet: &Packet, steps: Steps) -> bool {
@@ -347,6 +353,7 @@ mod tests {
         let never = DetourModel { hot: None, ..opf };
         assert!(!never.is_hot(u32::MAX, || true));
         assert!(DetourModel::rps().is_hot(0, || false));
+        assert!(DetourModel::adaptive().is_hot(0, || false));
     }
 
     #[test]
@@ -359,6 +366,8 @@ mod tests {
         assert_eq!(choose(&[2, 1]), Some(2), "of equals the first drawn");
         assert_eq!(choose(&[0, 0]), Some(0), "with replacement; not the shortest of all");
         assert_eq!(opf.choose(0, packets, &mut Laid(&[])), None, "nothing is drawn");
+        let adaptive = DetourModel::adaptive();
+        assert_eq!(adaptive.choose(4, packets, &mut Laid(&[0, 3])), Some(3));
         let one = DetourModel::dibs();
         assert_eq!(one.choose(4, packets, &mut Laid(&[0])), Some(0));
     }
@@ -390,6 +399,7 @@ mod tests {
         assert_eq!(admitted(Targets::OTHERS), [false, false, false, false, true, true]);
         assert_eq!(admitted(Targets::WITH_ROOM), [false, false, false, false, false, true]);
         let own = Target { is_own: true, is_equal_cost: true, ..Target::default() };
+        assert_eq!(DetourModel::adaptive().targets, Targets::EQUAL_COST);
         assert!(Targets::EQUAL_COST.admit(own) && !Targets::EQUAL_COST.admit(Target::default()));
         let (hosts, input, dead) = (true, true, true);
         let any = Targets { hosts, input, dead, own: true, ..Targets::OTHERS };

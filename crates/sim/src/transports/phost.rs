@@ -96,6 +96,13 @@ static GRAMMAR: Grammar = Grammar {
         )
         .with_samples(&["short"]),
         computed(
+            "marked",
+            Form::Integer(0, 32_767),
+            "as free_tokens",
+            "First packets of a flow that bear the mark of unscheduled data, when they go on free tokens for the first time: what detours and Aeolus look for.",
+        )
+        .with_samples(&["0", "2"]),
+        computed(
             "token_window",
             Form::Integer(1, 32_767),
             "as free_tokens",
@@ -206,10 +213,12 @@ impl Transport for Phost {
             "fair" => Order::Fair,
             _ => Order::Srpt,
         };
+        let free_tokens = keys.integer_or("free_tokens", tokens);
         let config = Config {
             payload_bytes,
             packet_time,
-            free_tokens: keys.integer_or("free_tokens", tokens),
+            free_tokens,
+            marked: keys.marked(free_tokens)?,
             free_for: match keys.word("free_for") {
                 "short" => FreeTokens::ShortFlows,
                 _ => FreeTokens::AllFlows,
@@ -345,7 +354,7 @@ mod tests {
         let ps = TimeDelta::from_ps;
         assert_eq!((base.packet_time, base.token_expiry), (ps(packet), ps(packet * 3 / 2)));
         assert_eq!((base.downgrade, base.resend), (ps(packet * 25), ps(packet * 9)));
-        assert_eq!((base.free_tokens, base.token_window), (8, 8));
+        assert_eq!((base.free_tokens, base.token_window, base.marked), (8, 8, 8));
         assert_eq!((base.free_for, base.receiver_order), (FreeTokens::AllFlows, Order::Srpt));
         let fast = config("transport.phost.payload = \"1436B\"\nlinks.rate = \"40Gbps\"");
         assert_eq!((fast.packet_time, fast.token_expiry), (ps(300_000), ps(450_000)));
@@ -356,10 +365,11 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let keys = "transport.phost = { free_tokens = 3, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", receiver = \"yaps\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"fair\" }";
+        let keys = "transport.phost = { free_tokens = 3, marked = 2, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", receiver = \"yaps\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"fair\" }";
         let us = TimeDelta::from_us;
         let expected = Config {
             free_tokens: 3,
+            marked: 2,
             free_for: FreeTokens::ShortFlows,
             token_window: 4,
             token_expiry: us(8),
@@ -398,5 +408,7 @@ mod tests {
             assert!(refused.expect_err("no time").contains("expected a time above zero"), "{key}");
         }
         assert!(plan("transport.phost.token_window = 0").is_err());
+        let refused = plan("transport.phost = { free_tokens = 3, marked = 4 }");
+        assert!(refused.expect_err("too many").contains("at most 3, all that go unasked"));
     }
 }

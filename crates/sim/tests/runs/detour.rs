@@ -225,6 +225,16 @@ fn random_spraying_detours_equal_switch_spraying() {
         plan.workloads.iter_mut().for_each(|workload| workload.spraying = Spraying::SwitchRandom);
     });
     assert!((sprayed / chosen - 1.0).abs() < 0.01, "{sprayed} and {chosen}");
+    let adaptive = mean(|plan| plan.detour = Some(DetourModel::adaptive()));
+    assert!(adaptive < 0.98 * sprayed, "{adaptive} and {sprayed}");
+}
+
+/// Adaptive routing keeps every path as short as it was.
+#[test]
+fn adaptive_routing_lengthens_no_path() {
+    let record = same_everywhere(&incast(90_000, Some(DetourModel::adaptive())), 2);
+    assert!(links(&record).all(|(links, _)| links == 6), "{:?}", record.paths);
+    assert!(links(&record).any(|(_, detours)| detours > 0));
 }
 
 /// Paths that are not up and down close a cycle of paused ports: the run reports it.

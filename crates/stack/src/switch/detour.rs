@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use trimline_packet::Packet;
 use trimline_switch::Rng;
-use trimline_switch::detour::{Counts, DetourModel, Hot, Seen, Steps, Target};
+use trimline_switch::detour::{Counts, DetourModel, Hot, Pick, Seen, Steps, Target};
 
 /// The default TTL of Linux and of this protocol's hosts.
 const INITIAL_TTL: u8 = 64;
@@ -22,6 +22,8 @@ pub enum DetourScheme {
     Dibs,
     /// All data, always, to a random port of those equally near (random packet spraying).
     Rps,
+    /// All data, always, to the shorter of two random ports of those equally near (adaptive routing).
+    Adaptive,
 }
 
 /// The queue length that a detour decision sees.
@@ -67,11 +69,12 @@ impl DetourConfig {
             DetourScheme::Opf => DetourModel::opf(0),
             DetourScheme::Dibs => DetourModel::dibs(),
             DetourScheme::Rps => DetourModel::rps(),
+            DetourScheme::Adaptive => DetourModel::adaptive(),
         };
         let hot = match (self.scheme, self.threshold) {
             (DetourScheme::Opf, threshold) => Some(Hot::Above(above(threshold, longest)?)),
-            (DetourScheme::Dibs | DetourScheme::Rps, None) => scheme.hot,
-            (DetourScheme::Dibs | DetourScheme::Rps, Some(threshold)) => {
+            (DetourScheme::Dibs | DetourScheme::Rps | DetourScheme::Adaptive, None) => scheme.hot,
+            (DetourScheme::Dibs | DetourScheme::Rps | DetourScheme::Adaptive, Some(threshold)) => {
                 return Err(format!(
                     "threshold = {threshold}: this scheme uses no threshold; expected scheme = \"opf\", or no threshold"
                 ));
@@ -135,7 +138,13 @@ impl Detour {
                 )
             }
             Some(Hot::Full) => "data leaves by another port when its own has no room".to_owned(),
-            Some(Hot::Always) => "data always leaves by a random port".to_owned(),
+            Some(Hot::Always) => {
+                let port = match self.model.pick {
+                    Pick::One => "a random port",
+                    Pick::ShorterOfTwo => "the shorter of two random ports",
+                };
+                format!("data always leaves by {port}")
+            }
             None => "all packets leave by their own port".to_owned(),
         };
         let seen = match seen {
@@ -278,9 +287,10 @@ mod tests {
             high,
             "threshold = 64: a queue of 64 packets never holds more; expected less than 64"
         );
-        let scheme = DetourScheme::Rps;
-        let idle = error(DetourConfig { scheme, threshold: Some(4), ..none });
-        assert!(idle.starts_with("threshold = 4: this scheme uses no threshold"), "{idle}");
+        for scheme in [DetourScheme::Rps, DetourScheme::Adaptive] {
+            let idle = error(DetourConfig { scheme, threshold: Some(4), ..none });
+            assert!(idle.starts_with("threshold = 4: this scheme uses no threshold"), "{idle}");
+        }
         let limit = error(DetourConfig { limit: Some(0), ..none });
         assert!(limit.starts_with("limit = 0: no packet would detour"), "{limit}");
         let ttl = error(DetourConfig { initial_ttl: Some(1), ..none });

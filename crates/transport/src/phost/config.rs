@@ -49,6 +49,9 @@ pub struct Config {
     pub free_tokens: u32,
     /// Flows that have free tokens.
     pub free_for: FreeTokens,
+    /// First packets that bear [`trimline_packet::Packet::MARK_UNSCHEDULED`], if they go on free tokens for the first
+    /// time.
+    pub marked: u32,
     /// Max unanswered tokens of a flow; at least one.
     pub token_window: u32,
     /// Lifetime of a token at its sender.

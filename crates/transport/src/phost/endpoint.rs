@@ -260,7 +260,8 @@ impl Endpoint {
     fn data(&mut self) -> Option<Packet> {
         let slot = self.sending.first()?;
         let entry = &mut self.shell.slots[slot as usize];
-        let (packet, is_repeated) = entry.stream_state.sender().send(self.shell.host)?;
+        let (packet, is_repeated) =
+            entry.stream_state.sender().send(self.shell.host, &self.config)?;
         entry.common.packets += 1;
         entry.common.bytes += u64::from(packet.header.payload_length());
         entry.common.resent += u64::from(is_repeated);

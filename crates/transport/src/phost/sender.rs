@@ -147,7 +147,7 @@ impl Sender {
     }
 
     /// Uses a token. Returns the packet and whether it was sent before.
-    pub(super) fn send(&mut self, host: HostId) -> Option<(Packet, bool)> {
+    pub(super) fn send(&mut self, host: HostId, config: &Config) -> Option<(Packet, bool)> {
         let Token { sequence, number, is_free, .. } = self.take()?;
         let payload = u64::from(self.payload);
         let before = u64::from(sequence) * payload;
@@ -161,6 +161,10 @@ impl Sender {
             packet.header.flags = packet.header.flags.with(Flags::SYN);
         }
         let is_repeated = sequence < self.sent.base() || self.sent.contains(sequence);
+        // OPF II-C: hosts mark the unscheduled packets of the pre-credit phase.
+        if is_free && !is_repeated && sequence < config.marked {
+            packet.marks |= Packet::MARK_UNSCHEDULED;
+        }
         if !is_repeated {
             self.sent.insert(sequence);
             self.sent_count += 1;

@@ -25,6 +25,7 @@ pub(crate) fn config() -> Config {
         packet_time: packets(2),
         free_tokens: 8,
         free_for: FreeTokens::AllFlows,
+        marked: 8,
         token_window: 8,
         token_expiry: packets(3),
         downgrade: packets(50),

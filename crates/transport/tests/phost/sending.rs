@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trimline_packet::{Flags, Kind, Service, Time};
+use trimline_packet::{Flags, Kind, Packet, Service, Time};
 use trimline_transport::flow::Event;
 use trimline_transport::phost::{Config, ENDLESS, FreeTokens, Order};
 use trimline_transport::{Allowed, Endpoint as _};
@@ -94,6 +94,27 @@ fn free_tokens_expire_one_and_a_half_packet_times_after_the_last() {
     assert_eq!(lone.next().expect("a packet").header.sequence, 15);
     lone.at(19).expire();
     assert_eq!((lone.next(), lone.sends_at()), (None, None));
+}
+
+/// OPF marks the packets of the pre-credit phase: those on free tokens, when they are sent for the first time.
+#[test]
+fn first_packets_on_free_tokens_are_marked() {
+    let marks = |lone: &mut Lone| -> Vec<(u32, bool)> {
+        let data = lone.all().into_iter().filter(|packet| packet.header.kind == Kind::Data);
+        data.map(|packet| (packet.header.sequence, packet.marks == Packet::MARK_UNSCHEDULED))
+            .collect()
+    };
+    let mut lone = Lone::new(Config { free_tokens: 4, marked: 3, ..config() });
+    lone.open_packets(1, 20);
+    // A token for packet 1 that expires before the free ones: the packet is scheduled, and then repeated.
+    lone.receive(&token(1, 1, 1));
+    assert_eq!(marks(&mut lone), [(1, false), (0, true), (1, false), (2, true), (3, false)]);
+    lone.receive(&token(1, 0, 9));
+    lone.receive(&token(1, 4, 10));
+    assert_eq!(marks(&mut lone), [(0, false), (4, false)], "scheduled");
+    let mut lone = Lone::new(Config { free_tokens: 2, marked: 0, ..config() });
+    lone.open_packets(1, 20);
+    assert_eq!(marks(&mut lone), [(0, false), (1, false)]);
 }
 
 #[test]

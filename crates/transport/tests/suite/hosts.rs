@@ -40,6 +40,7 @@ pub(crate) fn phost_host(host: HostId) -> phost::Endpoint {
         packet_time: packet_times(1),
         free_tokens: 8,
         free_for: phost::FreeTokens::AllFlows,
+        marked: 8,
         token_window: 8,
         token_expiry: packet_times(10),
         downgrade: packet_times(25),
