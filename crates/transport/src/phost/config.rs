@@ -34,8 +34,8 @@ pub enum ReceiverRules {
 pub enum Order {
     /// Fewest packets left first; ties by arrival. At a sender those that it never sent.
     Srpt,
-    /// The same, of senders only, by the packets that had not arrived when the receiver gave the flow's last token; all
-    /// packets of a flow without one (the simulator of pHost's authors).
+    /// At senders only: fewest packets that had not arrived when the receiver gave the flow's last token; a flow without
+    /// one counts as whole (the simulator of pHost's authors).
     Reported,
     /// One packet each in turn.
     Fair,
