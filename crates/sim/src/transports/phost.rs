@@ -153,11 +153,11 @@ static GRAMMAR: Grammar = Grammar {
         .with_samples(&["fair"]),
         fixed(
             "sender_order",
-            ORDERS,
+            Form::Word(&["srpt", "reported", "fair"]),
             "srpt",
-            "Which flow's token a sender uses next: \"srpt\", that with the fewest packets not sent yet, or \"fair\", each in turn.",
+            "Which flow's token a sender uses next: \"srpt\", that with the fewest packets not sent yet; \"reported\", as the simulator of its authors, that with the fewest packets not arrived, as its last token says, and all where it has had none; or \"fair\", each in turn.",
         )
-        .with_samples(&["fair"]),
+        .with_samples(&["fair", "reported"]),
         fixed("time_wait", DURATION, "1ms", "How long both ends remember a flow that has ended."),
     ],
 };
@@ -211,6 +211,7 @@ impl Transport for Phost {
         };
         let order = |key| match keys.word(key) {
             "fair" => Order::Fair,
+            "reported" => Order::Reported,
             _ => Order::Srpt,
         };
         let free_tokens = keys.integer_or("free_tokens", tokens);
@@ -278,6 +279,7 @@ impl Transport for Phost {
     fn describe(self, config: &Config) -> String {
         let order = |order| match order {
             Order::Srpt => "shortest first",
+            Order::Reported => "fewest missing by the last token first",
             Order::Fair => "round robin",
         };
         format!(
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let keys = "transport.phost = { free_tokens = 3, marked = 2, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", receiver = \"yaps\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"fair\" }";
+        let keys = "transport.phost = { free_tokens = 3, marked = 2, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", receiver = \"yaps\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"reported\" }";
         let us = TimeDelta::from_us;
         let expected = Config {
             free_tokens: 3,
@@ -379,7 +381,7 @@ mod tests {
             rts_repeat: us(11),
             time_wait: us(12),
             receiver_order: Order::Fair,
-            sender_order: Order::Fair,
+            sender_order: Order::Reported,
             ..config("transport.phost = {}")
         };
         assert_eq!(config(keys), expected);

@@ -32,8 +32,11 @@ pub enum ReceiverRules {
 /// The order in which ready flows take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Fewest packets left first; ties by arrival.
+    /// Fewest packets left first; ties by arrival. At a sender those that it never sent.
     Srpt,
+    /// At senders only: fewest packets that had not arrived when the receiver gave the flow's last token; a flow without
+    /// one counts as whole (the simulator of pHost's authors).
+    Reported,
     /// One packet each in turn.
     Fair,
 }

@@ -95,7 +95,7 @@ impl Endpoint {
         let sender = self.shell.at(slot).stream_state.sender();
         let order = self.config.sender_order;
         // Only receivers rank by class.
-        let to = sender.is_ready().then(|| rank(order, 0, sender.left(), sender.number));
+        let to = sender.is_ready().then(|| rank(order, 0, sender.left(order), sender.number));
         let from = core::mem::replace(&mut sender.rank, to);
         self.sending.replace(slot, from, to);
     }
@@ -248,7 +248,7 @@ impl Endpoint {
         }
         let slot = self.asking.first()?;
         let receiver = self.shell.slots[slot as usize].stream_state.receiver();
-        let token = receiver.ask(now, self.shell.host);
+        let token = receiver.ask(now, self.shell.host, self.config.sender_order);
         if self.config.receiver_order == Order::Fair {
             receiver.number = self.asking.number();
         }

@@ -46,12 +46,12 @@ impl Ranking {
     }
 }
 
-/// Ranks by class (0 to 3, 3 first), then packets left (SRPT only), then number.
+/// Ranks by class (0 to 3, 3 first), then packets left (not if fair), then number.
 pub(super) fn rank(order: Order, class: u8, left: u32, number: u64) -> Rank {
     let class = u64::from(3 - class.min(3)) << 32;
     match order {
         // pHost 3-srpt.
-        Order::Srpt => (class | u64::from(left), number),
+        Order::Srpt | Order::Reported => (class | u64::from(left), number),
         Order::Fair => (class, number),
     }
 }

@@ -2,7 +2,7 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
-use super::config::{Config, MAX_DOUBLINGS, ReceiverRules, times};
+use super::config::{Config, MAX_DOUBLINGS, Order, ReceiverRules, times};
 use super::ranking::Rank;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
@@ -230,13 +230,18 @@ impl Receiver {
         }
     }
 
-    pub(super) fn ask(&mut self, now: Time, host: HostId) -> Packet {
+    /// Makes the next token. It says how many packets are missing where senders rank by that.
+    pub(super) fn ask(&mut self, now: Time, host: HostId, order: Order) -> Packet {
         let (sequence, number) = (self.cursor, self.tokens as u16);
+        let missing = match order {
+            Order::Reported => self.left().min(u32::from(u16::MAX)),
+            Order::Srpt | Order::Fair => 0,
+        };
         self.cursor += 1;
         self.tokens += 1;
         self.asked_at = now;
         self.reconcile();
-        self.control(host, Kind::Pull, sequence, u32::from(number))
+        self.control(host, Kind::Pull, sequence, missing << 16 | u32::from(number))
     }
 
     pub(super) fn ack(&mut self, host: HostId) -> Packet {

@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDelta};
 
-use super::config::{Config, MAX_DOUBLINGS, packets_of, times};
+use super::config::{Config, MAX_DOUBLINGS, Order, packets_of, times};
 use super::ranking::Rank;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
@@ -48,6 +48,8 @@ pub struct Sender {
     /// Packets sent, and their number.
     sent: Arrivals,
     sent_count: u32,
+    /// Packets that the receiver missed with the last token (YAPS: `remaining_sz`).
+    reported: u32,
     rts_at: Time,
     repeats: u16,
     has_ended: bool,
@@ -88,6 +90,7 @@ impl Sender {
             tokens: VecDeque::new(),
             sent: Arrivals::default(),
             sent_count: 0,
+            reported: packets,
             rts_at: now.saturating_add(config.rts_repeat),
             repeats: 0,
             has_ended: false,
@@ -107,8 +110,12 @@ impl Sender {
         Packet::control(host, self.key.peer, header)
     }
 
-    pub(super) fn left(&self) -> u32 {
-        self.packets - self.sent_count
+    /// Returns the packets left, as this order counts them.
+    pub(super) fn left(&self, order: Order) -> u32 {
+        match order {
+            Order::Reported => self.reported,
+            Order::Srpt | Order::Fair => self.packets - self.sent_count,
+        }
     }
 
     /// Returns the tokens usable at `now`, free ones included.
@@ -128,6 +135,9 @@ impl Sender {
             || (sequence >= self.sent.base() && sequence - self.sent.base() >= WINDOW_LIMIT);
         if self.has_ended || is_beyond || self.tokens.len() >= config.token_window as usize {
             return;
+        }
+        if config.sender_order == Order::Reported {
+            self.reported = header.extra >> 16;
         }
         let expiry = now.saturating_add(config.token_expiry);
         let number = header.extra as u16;

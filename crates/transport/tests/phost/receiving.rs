@@ -1,9 +1,9 @@
 //! A receiver's tokens: to which flow, and when.
 
 use trimline_packet::{Flags, Kind, Packet, Service};
-use trimline_transport::Disposition;
 use trimline_transport::flow::Event;
 use trimline_transport::phost::{Config, Order, ReceiverRules};
+use trimline_transport::{Allowed, Disposition, Endpoint as _};
 
 use crate::lone::{Lone, config, data, free_data, rts};
 
@@ -218,6 +218,19 @@ fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
         lone.receive(&rts);
     }
     lone.tokens(9).iter().map(|&(_, flow, _)| flow).collect()
+}
+
+#[test]
+fn a_token_reports_what_is_missing_where_senders_rank_by_it() {
+    for (order, missing) in [(Order::Srpt, [0, 0]), (Order::Reported, [20, 19])] {
+        let mut lone = Lone::listening(Config { sender_order: order, ..config() });
+        lone.receive(&rts(1, 20, 0));
+        let first = lone.next().expect("a token").header.extra;
+        lone.receive(&data(1, 0, 0));
+        lone.now = lone.endpoint.transmit_at(Allowed::ALL);
+        let second = lone.next().expect("another token").header.extra;
+        assert_eq!([first, second], [missing[0] << 16, missing[1] << 16 | 1]);
+    }
 }
 
 #[test]

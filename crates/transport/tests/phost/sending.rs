@@ -204,6 +204,39 @@ fn packets_left_are_those_that_were_never_sent_by_the_sender() {
     assert_eq!(flows, [1, 0]);
 }
 
+/// YAPS: the last token of a flow says how many of its packets are missing.
+#[test]
+fn a_sender_may_rank_flows_by_what_their_tokens_report() {
+    let reported = Config { sender_order: Order::Reported, free_tokens: 0, ..config() };
+    let mut lone = Lone::new(reported);
+    lone.open_packets(0, 5);
+    lone.open_packets(1, 4);
+    lone.all();
+    // Five packets are missing of the first flow, then one; of the second always three.
+    for (missing, first) in [(5, 1), (1, 0)] {
+        lone.receive(&token(0, 0, 5 - missing + (missing << 16)));
+        lone.receive(&token(1, 0, 5 - missing + (3 << 16)));
+        let flows = lone.all();
+        assert_eq!(flows[0].header.connection.get(), first);
+        assert_eq!(flows.len(), 2);
+    }
+}
+
+/// YAPS: a flow that has had no token counts as whole.
+#[test]
+fn free_tokens_do_not_change_what_was_reported() {
+    for (order, next) in [(Order::Srpt, 0), (Order::Reported, 1)] {
+        let mut lone = Lone::new(Config { sender_order: order, ..config() });
+        lone.open_packets(0, 3);
+        // Its RTS and two packets; the RTS of the second flow.
+        (0..3).for_each(|_| _ = lone.next());
+        lone.open_packets(1, 2);
+        assert_eq!(lone.next().map(|packet| packet.header.kind), Some(Kind::Pull));
+        let flow = lone.next().map(|packet| packet.header.connection.get());
+        assert_eq!(flow, Some(next), "{order:?}");
+    }
+}
+
 #[test]
 fn a_sender_holds_at_most_a_window_of_tokens() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
