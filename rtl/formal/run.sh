@@ -26,6 +26,8 @@ bounds() {
         output_queue) echo "9 DATA_SLOTS=2 HEADER_SLOTS=2 DESC_W=8 BYTES_AT=0 LEN_W=7 SIZE_W=9 PACKETS_W=4 FLIGHT=2" ;;
         egress) echo "10 DATA_W=64 DEPTH=4" ;;
         packet_reader) echo "10 PORTS=2 DATA_W=256 CELL_W=3 LEN_W=8 CREDITS=2" ;;
+        detour) echo "9 PORTS=3 LENGTH_W=2 COUNT_W=2" ;;
+        phantom_queue) echo "6 DATA_W=256 SIZE_W=7 FRACTION_W=1 LEN_W=7 COUNT_W=2" ;;
         admission) echo "6 PORTS=2 CELL_W=3 LEN_W=8 COUNT_W=8" ;;
     esac
 }
@@ -84,9 +86,26 @@ if [ "${1:-}" = --mutations ]; then
     mistake admission "loses a tail that finds no room" "s/else if (joins \&\& !kept)/else if (joins \&\& !kept \&\& !tail_goes)/"
     mistake admission "frees the cell that it keeps" "s/frees_first = cut_second;/frees_first = cut_first;/;s/frees_cells = tail_goes ? .*/frees_cells = cut_cells;/"
     mistake admission "pushes a header where there is no room" "s/tail_room\[port\] ? one(port)/1'b1 ? one(port)/"
+    mistake detour "detours at the threshold" "s/> cfg_threshold;/>= cfg_threshold;/"
+    mistake detour "detours once too often" "s/left\[7:0\] < cfg_limit/left[7:0] <= cfg_limit/"
+    mistake detour "takes a TTL above the hosts' for a young packet" "s/wire below = !left\[8\] \&\& /wire below = /"
+    mistake detour "sends a packet back by its input" "s/ \& ~own \& ~from;/ \& ~own;/"
+    mistake detour "draws its own port" "s/ \& ~own \& ~from;/ \& ~from;/"
+    mistake detour "chooses the longer queue" "s/second_length_reg < first_length_reg/first_length_reg < second_length_reg/"
+    mistake detour "detours where there is no candidate" "s/hot \&\& count != 0;/hot;/"
+    mistake detour "draws a place too many" "s/first_product\[16 +: PORT_W\]/first_product[15 +: PORT_W]/"
+    mistake phantom_queue "marks at the threshold" "s/level > {cfg_threshold/level >= {cfg_threshold/"
+    mistake phantom_queue "compares what the packet leaves" "s/wire above_now = level >/wire above_now = level + fills[FILL_W-1:0] >/"
+    mistake phantom_queue "falls below zero" "s/(moved\[FILL_W+1\] \&\& !stays_inside)/1'b0/"
+    mistake phantom_queue "forgets the ticks of a packet" "s/fills - {2'b00, drains_next}/fills - (first ? {2'b00, drains_next} : 1'b0)/"
+    mistake phantom_queue "takes a packet for empty before it ends" "s/moved\[FILL_W+1\] \&\& !stays_inside/moved[FILL_W+1]/"
+    mistake phantom_queue "marks what has no ECN" "s/(ecn\[1\] ^ ecn\[0\])/!(ecn[1] \&\& ecn[0])/"
+    mistake phantom_queue "drops the carry" "s/sum\[15:0\] + {15'd0, sum\[16\]}/sum[15:0]/"
+    mistake phantom_queue "changes a beat that waits" "s/wire free = .*/wire free = 1'b1;/"
+    mistake phantom_queue "does not count the check sequence" "s/(first ? FCS :/(1'b0 ? FCS :/"
     exit "$missed"
 elif [ $# -gt 0 ]; then
     for block in "$@"; do check "$block"; done
 else
-    for block in input_queue drr_arbiter cell_chain output_queue egress packet_reader admission; do check "$block"; done
+    for block in input_queue drr_arbiter cell_chain output_queue egress packet_reader admission detour phantom_queue; do check "$block"; done
 fi

@@ -33,7 +33,7 @@ const ALLOWED: [Arrows; 15] = [
     arrows("cli", &["packet", "metrics", "sim", "stack", "testbed", "explain", "experiments"]),
     arrows("py", &["metrics", "sim", "experiments", "cli"]),
     arrows("web", &["metrics", "sim"]),
-    arrows("xtask", &["packet", "switch"]),
+    arrows("xtask", &["packet", "switch", "hostnic"]),
     arrows("p4", &["packet", "switch"]),
 ];
 

@@ -138,7 +138,7 @@ pub(crate) fn mend_checksum(bytes: &mut [u8]) {
     bytes[IP + 10..IP + 12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

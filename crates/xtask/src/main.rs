@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 mod arrows;
 mod claims;
+mod detour_frames;
 mod detours;
 mod findings;
 mod frames;
@@ -15,12 +16,20 @@ mod mutants;
 mod mutations;
 mod named_vectors;
 mod names;
+mod pacers;
+mod phantoms;
 mod prose;
 mod rows;
 mod tidy;
 mod vectors;
 
 const USAGE: &str = "usage: cargo xtask vectors [NAME.. | --mutations | --generate | --expand FOLDER] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";
+
+/// Writes all vectors that hardware obeys as bytes.
+fn expanded(root: &Path, folder: &Path) -> Result<usize, String> {
+    let ports = frames::expand_all(root, folder)? + detour_frames::expand_all(root, folder)?;
+    Ok(ports + phantoms::expand_all(root, folder)? + pacers::expand_all(root, folder)?)
+}
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -130,13 +139,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["vectors"] => match vectors::run_all(&root).and_then(|covered| {
-            Ok((covered, generate::check_all(&root)?, detours::run_all(&root)?))
+            let others =
+                [detours::run_all(&root)?, phantoms::run_all(&root)?, pacers::run_all(&root)?];
+            Ok((covered, generate::check_all(&root)?, others))
         }) {
-            Ok((covered, generated, detours)) => {
+            Ok((covered, generated, [detours, phantoms, pacers])) => {
                 let vectors::Covered { vectors, runs, claims } = covered;
                 println!("{vectors} vectors hold in {runs} runs and show {claims} claims");
                 println!("{generated} generated vectors hold and are what their seeds give");
                 println!("{detours} vectors of detour hold");
+                println!("{phantoms} vectors of phantom queues hold");
+                println!("{pacers} vectors of pacers hold");
                 ExitCode::SUCCESS
             }
             Err(failures) => {
@@ -149,7 +162,7 @@ fn main() -> ExitCode {
             Ok(found)
         })),
         ["vectors", "--generate"] => written(generate::write_all(&root)),
-        ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
+        ["vectors", "--expand", folder] => written(expanded(&root, Path::new(folder))),
         ["vectors", ref names @ ..] if names.iter().all(|name| !name.starts_with('-')) => {
             match named_vectors::run(&root, names) {
                 Ok(runs) => {

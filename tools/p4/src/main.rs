@@ -11,6 +11,9 @@ use simple_switch::Comparison;
 
 mod bmv2;
 mod claim;
+#[allow(dead_code, reason = "only frames are wanted here")]
+#[path = "../../../crates/xtask/src/detour_frames.rs"]
+mod detour_frames;
 #[allow(dead_code, reason = "the model of a vector is for the Rust port")]
 #[path = "../../../crates/xtask/src/detours.rs"]
 mod detours;

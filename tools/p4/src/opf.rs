@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::bmv2::{Switch, each_object};
 use crate::claim::Claim;
+use crate::detour_frames::{MAX_TIME_TO_LIVE, frame_of, targets};
 use crate::detours::{Arriving, Config, Device, PORTS, Vector, read_all};
-use crate::frames::{frame, mend_checksum};
 use crate::mutants::Mutant::{
     self, Also, Always, Condition, Operation, Program, Read, Set, Table, Without,
 };
@@ -22,9 +22,6 @@ use crate::simple_switch::hex;
 pub(crate) mod real;
 #[cfg(test)]
 mod tests;
-
-/// Initial TTL in the wire format: the paper's `MAX_TTL`.
-const MAX_TIME_TO_LIVE: u8 = 64;
 
 pub(crate) struct Opf;
 
@@ -72,23 +69,6 @@ impl Claim for Opf {
     fn run(switch: Switch<'_>, vector: &Vector) -> Result<(), String> {
         Bench::new(switch, frame_of).run(vector)
     }
-}
-
-/// Returns the live ports to switches.
-fn targets(config: &Config) -> Vec<usize> {
-    (0..PORTS).filter(|&port| config.to_switch[port] && !config.dead[port]).collect()
-}
-
-/// Returns the frame of a packet that has left this number of switches.
-///
-/// # Errors
-/// Refuses a packet that would have been dropped on its way.
-fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
-    let mut bytes = frame(&arriving.packet)?;
-    let left = MAX_TIME_TO_LIVE.checked_sub(switches).filter(|&left| left > 0);
-    bytes[22] = left.ok_or_else(|| format!("no packet leaves {switches} switches"))?;
-    mend_checksum(&mut bytes);
-    Ok(bytes)
 }
 
 type Encode = fn(&Arriving, u8) -> Result<Vec<u8>, String>;
