@@ -29,10 +29,12 @@ pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
 pub use dataplane::{QueueCounters, Ties, Waits};
-pub use detour::{Detour, DetourConfig, DetourScheme, DetourState, DetourView, LocalPorts};
+pub use detour::{
+    Detour, DetourConfig, DetourCount, DetourScheme, DetourState, DetourView, LocalPorts,
+};
 pub use fabric::Fabric;
 pub use forwarding::Spread;
-pub use frames::Frames;
+pub use frames::{Frames, Track};
 pub use notification::Unnotified;
 pub use notifications_config::NotificationsConfig;
 pub use phantom::PhantomConfig;

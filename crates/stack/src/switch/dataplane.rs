@@ -19,7 +19,7 @@ use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
 use super::detour::{DetourState, LocalPorts};
 use super::egress::Egress;
 use super::forwarding::{Exit, Forwarding, Table};
-use super::frames::Frames;
+use super::frames::{Frames, Track};
 use super::ingress::Ingress;
 use super::ip_header::IpHeader;
 use super::notification::Unnotified;
@@ -500,7 +500,7 @@ impl<E: Egress> Dataplane<E> {
         (from, own): (u16, u16),
         handle: Handle,
     ) -> u16 {
-        let Some(ttl) = self.frames.time_to_live(handle) else { return own };
+        let Some(track) = self.frames.track(handle) else { return own };
         let Switch { ports: local, forwarding, detours } = &mut self.switches[switch as usize];
         let Some(detours) = detours else { return own };
         let equally_near = forwarding.equally_near(self.frames.bytes(handle));
@@ -509,9 +509,20 @@ impl<E: Egress> Dataplane<E> {
         let local = &*local;
         let beside = &mut Drr { now, model, packet, local, ports, pool, equally_near };
         let Detours { detour_state, draws } = &mut **detours;
-        let way = detour_state.way((&packet, ttl), (from, own), beside, draws);
+        let is_from_host = matches!(beside.far_end(from), FarEnd::Host(_));
+        // A host's own count is not trusted: the field may have any value.
+        let track = match track.detours {
+            Some(_) if is_from_host => Track { detours: Some(0), ..track },
+            _ => track,
+        };
+        let way = detour_state.way((&packet, track), (from, own), beside, draws);
         if way != own {
             self.ports[local[usize::from(own)] as usize].counters.detoured += 1;
+        }
+        if let Some(detours) = track.detours.filter(|_| detour_state.counts_detours())
+            && (way != own || is_from_host)
+        {
+            self.frames.set_detours(handle, detours.saturating_add(u8::from(way != own)));
         }
         way
     }
@@ -659,6 +670,10 @@ impl<E: Egress> Drr<'_, E> {
         port.release_sent(self.now, self.model, self.pool);
         port
     }
+
+    fn far_end(&self, local: u16) -> FarEnd {
+        self.ports[self.local[usize::from(local)] as usize].far_end
+    }
 }
 
 impl<E: Egress> LocalPorts for Drr<'_, E> {
@@ -676,8 +691,7 @@ impl<E: Egress> LocalPorts for Drr<'_, E> {
         egress.has_room(model, &packet, self.pool)
     }
     fn leads_to_switch(&self, port: u16) -> bool {
-        let far_end = self.ports[self.local[usize::from(port)] as usize].far_end;
-        matches!(far_end, FarEnd::Port(_))
+        matches!(self.far_end(port), FarEnd::Port(_))
     }
     fn is_equally_near(&self, port: u16) -> bool {
         self.equally_near.contains(&port)

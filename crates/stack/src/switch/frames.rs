@@ -17,6 +17,15 @@ use super::pfabric;
 
 const FCS_BYTES: usize = 4;
 
+/// The way of a frame so far, as its IP header has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// The TTL, which every switch decrements.
+    pub time_to_live: u8,
+    /// The number of detours; `None` if the frame has no count.
+    pub detours: Option<u8>,
+}
+
 #[derive(Debug)]
 struct Stored {
     packet: Packet,
@@ -98,10 +107,27 @@ impl Frames {
         self.slots[handle.index()].found = packets.min(u16::MAX.into()) as u16;
     }
 
-    /// Returns the TTL of a frame; `None` if it is not IP.
-    pub fn time_to_live(&self, handle: Handle) -> Option<u8> {
+    /// Returns what the IP header says about a frame's way; `None` if it is not IP. The header of an NDP packet counts
+    /// its detours; other protocols have a use of their own for the field.
+    pub fn track(&self, handle: Handle) -> Option<Track> {
         let bytes = self.bytes(handle);
-        IpHeader::of(bytes).map(|network| network.time_to_live(bytes))
+        let network = IpHeader::of(bytes)?;
+        let detours = self.counts_detours(bytes).and_then(|network| network.detours(bytes));
+        Some(Track { time_to_live: network.time_to_live(bytes), detours })
+    }
+
+    fn counts_detours(&self, bytes: &[u8]) -> Option<IpHeader> {
+        let is_ours = Frame::new(bytes).is_ok_and(|frame| is_ours(&frame, &self.profile));
+        IpHeader::of(bytes).filter(|_| is_ours)
+    }
+
+    /// Writes the number of detours into the header of an NDP packet.
+    pub fn set_detours(&mut self, handle: Handle, detours: u8) {
+        let Some(network) = self.counts_detours(self.bytes(handle)) else { return };
+        let bytes = self.bytes_mut(handle);
+        if network.detours(bytes).is_some() {
+            network.set_detours(bytes, detours);
+        }
     }
 
     pub(super) fn release(&mut self, handle: Handle) {
