@@ -14,6 +14,7 @@ mod forwarding;
 mod frames;
 mod ingress;
 mod ip_header;
+mod labels;
 mod notification;
 mod notifications_config;
 mod pfabric;
@@ -35,6 +36,7 @@ pub use detour::{
 pub use fabric::Fabric;
 pub use forwarding::Spread;
 pub use frames::{Frames, Track};
+pub use labels::LabelConfig;
 pub use notification::Unnotified;
 pub use notifications_config::NotificationsConfig;
 pub use phantom::PhantomConfig;

@@ -156,6 +156,34 @@ impl Netlink {
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
     }
 
+    /// Opens a socket that hears of changed routes ([`Netlink::heard`]), and asks nothing.
+    pub fn open_routes() -> io::Result<Netlink> {
+        let netlink = Netlink::open()?;
+        for group in [libc::RTNLGRP_IPV4_ROUTE, libc::RTNLGRP_IPV6_ROUTE] {
+            let group = group as libc::c_int;
+            super::set(&netlink.socket, libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, &group)?;
+        }
+        Ok(netlink)
+    }
+
+    /// Returns whether the kernel has said anything since the last call, or more than the socket holds.
+    pub fn heard(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let (socket, buffer) = (self.socket.as_raw_fd(), &mut self.buffer);
+            let (place, length) = (buffer.as_mut_ptr().cast(), buffer.len());
+            // SAFETY: the buffer lives through the call, and its length is its own.
+            let got = unsafe { libc::recv(socket, place, length, libc::MSG_DONTWAIT) };
+            match checked(got as libc::c_int) {
+                Ok(0) => return any,
+                Ok(_) => any = true,
+                // News was lost, so there was some.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => any = true,
+                Err(_) => return any,
+            }
+        }
+    }
+
     /// Sends a query and passes each message of the answer to `take`.
     fn ask(
         &mut self,

@@ -22,6 +22,7 @@ use super::forwarding::{Exit, Forwarding, Table};
 use super::frames::{Frames, Track};
 use super::ingress::Ingress;
 use super::ip_header::IpHeader;
+use super::labels::LabelTable;
 use super::notification::Unnotified;
 use super::phantom::Phantom;
 use crate::io::mem::{Impairer, Impairments};
@@ -153,6 +154,8 @@ pub(super) struct Dataplane<E: Egress> {
     pool: Pool,
     /// Frames without a route.
     pub(super) lost_ways: u64,
+    /// Frames with a label that the table of a switch does not have.
+    pub(super) unknown_labels: u64,
     /// Frames dropped without a notification, by reason.
     unnotified: [u64; Unnotified::ALL.len()],
     passed: VecDeque<Vec<u8>>,
@@ -204,7 +207,10 @@ impl<E: Egress> Dataplane<E> {
             hosts,
             guards,
             routes,
+            labels,
         } = layout;
+        let reads_labels = !labels.is_empty();
+        let mut labels = labels.into_iter();
         let Queues { model, of_port } = queues;
         let impairer = |rules: Impairments, owner: u64| {
             let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
@@ -246,19 +252,22 @@ impl<E: Egress> Dataplane<E> {
                 Box::new(Detours { detour_state, draws })
             }),
             ports,
-            forwarding: match described.forwarding {
-                ForwardingLayer::L2 => Forwarding::L2(Default::default()),
-                ForwardingLayer::L3 => Forwarding::L3(Table {
-                    routes: routes.into_iter().collect(),
-                    spread: described.spread,
-                    seed: random::mix(seed ^ number),
-                    hashes_input: detour.is_some(),
-                    draws: random::stream(seed ^ random::mix(1), number),
-                }),
-            },
+            forwarding: below_labels(
+                labels.next(),
+                match described.forwarding {
+                    ForwardingLayer::L2 => Forwarding::L2(Default::default()),
+                    ForwardingLayer::L3 => Forwarding::L3(Table {
+                        routes: routes.into_iter().collect(),
+                        spread: described.spread,
+                        seed: random::mix(seed ^ number),
+                        hashes_input: detour.is_some(),
+                        draws: random::stream(seed ^ random::mix(1), number),
+                    }),
+                },
+            ),
         });
         let mut frames = Frames::new(profile, lengths);
-        frames.notifies_control = notifies_control;
+        (frames.notifies_control, frames.reads_labels) = (notifies_control, reads_labels);
         Dataplane {
             model,
             frames,
@@ -272,6 +281,7 @@ impl<E: Egress> Dataplane<E> {
             drop_list: DropList::new(),
             pool: Pool::none(),
             lost_ways: 0,
+            unknown_labels: 0,
             unnotified: [0; Unnotified::ALL.len()],
             passed: VecDeque::new(),
         }
@@ -354,7 +364,7 @@ impl<E: Egress> Dataplane<E> {
         }
         let switches = self.switches.iter_mut().zip(layout.routes).zip(described);
         for ((switch, routes), described) in switches {
-            if let Forwarding::L3(table) = &mut switch.forwarding {
+            if let Some(table) = switch.forwarding.addresses_mut() {
                 table.routes = routes.into_iter().collect();
                 table.spread = described.spread;
             }
@@ -440,7 +450,10 @@ impl<E: Egress> Dataplane<E> {
                 }
                 Event::Deliver(host, handle) => {
                     let handle = Handle::new(handle);
-                    deliver(at, host, self.frames.bytes(handle));
+                    match self.frames.has_labels(handle) {
+                        false => deliver(at, host, self.frames.bytes(handle)),
+                        true => deliver(at, host, &self.frames.labelled(handle)),
+                    }
                     self.frames.release(handle);
                 }
             }
@@ -450,7 +463,7 @@ impl<E: Egress> Dataplane<E> {
 
     fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
         let state = &mut self.switches[switch as usize];
-        match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
+        match state.forwarding.exit(now, from, self.frames.stored_mut(handle)) {
             Exit::By(local) => {
                 let local = match &state.detours {
                     None => local,
@@ -475,6 +488,10 @@ impl<E: Egress> Dataplane<E> {
             }
             Exit::Nowhere => {
                 self.lost_ways += 1;
+                self.frames.release(handle);
+            }
+            Exit::UnknownLabel => {
+                self.unknown_labels += 1;
                 self.frames.release(handle);
             }
         }
@@ -641,7 +658,7 @@ impl<E: Egress> Dataplane<E> {
         let Some(impairer) = &mut port.impairer else {
             return self.push(arrival, number, event(handle));
         };
-        impairer.pass(self.frames.bytes(handle).to_vec(), &mut self.passed);
+        impairer.pass(self.frames.labelled(handle), &mut self.passed);
         self.frames.release(handle);
         while let Some(frame) = self.passed.pop_front() {
             let handle = self.frames.insert(&frame);
@@ -695,6 +712,14 @@ impl<E: Egress> LocalPorts for Drr<'_, E> {
     }
     fn is_equally_near(&self, port: u16) -> bool {
         self.equally_near.contains(&port)
+    }
+}
+
+/// Returns the forwarding of a switch; in a network with labels it looks at these first.
+fn below_labels(labels: Option<LabelTable>, forwarding: Forwarding) -> Forwarding {
+    match labels {
+        None => forwarding,
+        Some(table) => Forwarding::Labels(Box::new((table, forwarding))),
     }
 }
 

@@ -174,6 +174,15 @@ impl IpHeader {
         }
     }
 
+    /// Replaces the TTL.
+    pub(super) fn set_time_to_live(self, bytes: &mut [u8], ttl: u8) {
+        let at = self.time_to_live_at();
+        match self {
+            IpHeader::V4(_) => change_word(bytes, at, |word| word & 0xff | u16::from(ttl) << 8),
+            IpHeader::V6 => bytes[at] = ttl,
+        }
+    }
+
     /// Decrements the TTL. Returns false if it has expired.
     pub(super) fn hop(self, bytes: &mut [u8]) -> bool {
         let at = self.time_to_live_at();
