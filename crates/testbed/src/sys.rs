@@ -34,7 +34,8 @@ pub(super) fn identity() -> (u32, u32) {
 pub(super) fn only_if_idle() -> io::Result<()> {
     let of_class = libc::sched_param { sched_priority: 0 };
     // SAFETY: the parameter lives through the call; 0 is this thread.
-    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const of_class) }).map(|_| ())
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const of_class) })
+        .map(|_| ())
 }
 
 /// Returns the processor time of this process, with the kernel.

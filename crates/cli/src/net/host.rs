@@ -59,7 +59,8 @@ pub(crate) struct Interface {
     #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', conflicts_with = "udp")]
     path_addresses: Vec<IpAddr>,
     /// Paths to a peer, for each peer once: an address for each path (10.0.0.2=10.0.0.2,10.1.0.2), MPLS labels
-    /// (10.0.0.2=16,17), or the labels of each switch on the way (10.0.0.2=16/20,17/20). Default: one path.
+    /// (10.0.0.2=16,17), or the labels of each switch on the way (10.0.0.2=16/20,17/20). Default: its address, with 16
+    /// UDP source ports for networks that hash.
     #[arg(long, value_name = "PEER=PATH,...", conflicts_with = "udp")]
     peer_paths: Vec<PeerPaths>,
     /// Rate of the link, or this host's share of it; a number without a unit is in Mb/s.

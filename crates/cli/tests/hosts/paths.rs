@@ -51,7 +51,8 @@ fn label_switches(shape: &Shape) -> String {
         }
         out += line;
         out += "\n";
-        let Some(name) = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"')) else {
+        let Some(name) = line.strip_prefix("name = \"").and_then(|rest| rest.strip_suffix('"'))
+        else {
             continue;
         };
         let labels = match name {
@@ -110,7 +111,8 @@ fn commands_send_by_an_address_for_each_path() {
     let own = ["--path-addresses", "10.0.0.3,10.1.0.3"];
     let to_client = ["--peer-paths", "10.0.0.1=10.0.0.1,10.1.0.1"];
     let _server = testbed.server(&[own, to_client].concat());
-    let ways = ["--path-addresses", "10.0.0.1,10.1.0.1", "--peer-paths", "10.0.0.3=10.0.0.3,10.1.0.3"];
+    let ways =
+        ["--path-addresses", "10.0.0.1,10.1.0.1", "--peer-paths", "10.0.0.3=10.0.0.3,10.1.0.3"];
     let client = testbed.host(CLIENT);
     let ping = [&["ping", "10.0.0.3"][..], &CLIENT_AT, &ways, &["-c", "3", "--gap", "1"]].concat();
     assert!(answered(&testbed.place, client, &ping).contains("3 of 3 answered"));
@@ -164,14 +166,14 @@ fn a_client_leaves_a_path_while_it_has_no_route() {
     let plain = |shape: &Shape| shape.switches("rate = \"1Gbps\"\npayload = 1400");
     let Some(testbed) = Testbed::new("routes", plain) else { return };
     let _server = testbed.server(&["--path-addresses", "10.0.0.3,10.1.0.3"]);
-    let ways = ["--path-addresses", "10.0.0.1,10.1.0.1", "--peer-paths", "10.0.0.3=10.0.0.3,10.1.0.3"];
+    let ways =
+        ["--path-addresses", "10.0.0.1,10.1.0.1", "--peer-paths", "10.0.0.3=10.0.0.3,10.1.0.3"];
     let client = testbed.host(CLIENT);
     let ping = [&["ping", "10.0.0.3"][..], &CLIENT_AT, &ways, &["-c", "1", "--gap", "1"]].concat();
     answered(&testbed.place, client, &ping);
     let load = [&["rpc", "load", "10.0.0.3"][..], &CLIENT_AT, &ways].concat();
     let more = ["-c", "2000", "--rate-rps", "250", "--log", "json", "--stats", "stats.json"];
-    let mut load =
-        Ends(spawn(&testbed.place, client, "trimline", &[&load[..], &more].concat()));
+    let mut load = Ends(spawn(&testbed.place, client, "trimline", &[&load[..], &more].concat()));
     let lines = Lines::of(&mut load.0);
     std::thread::sleep(Duration::from_millis(500));
     client.ip(&["route add unreachable 10.1.0.3/32".to_owned()]).unwrap();
