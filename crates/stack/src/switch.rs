@@ -9,6 +9,7 @@ mod config;
 mod dataplane;
 mod detour;
 mod egress;
+mod exit;
 mod fabric;
 mod forwarding;
 mod frames;

@@ -32,6 +32,8 @@ const IFA_LOCAL: u16 = 2;
 const STALE: u16 = 0x04;
 /// Reachable, stale, delay, probe, permanent: states with a known address.
 const KNOWN: u16 = 0x02 | STALE | 0x08 | 0x10 | 0x80;
+/// The groups of changed routes of both families (RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE).
+const ROUTE_GROUPS: u32 = 0x40 | 0x400;
 /// Bytes of a message's header.
 const HEADER: usize = 16;
 const STALL_TIMEOUT_SECONDS: u8 = 1;
@@ -159,10 +161,15 @@ impl Netlink {
     /// Opens a socket that hears of changed routes ([`Netlink::heard`]), and asks nothing.
     pub fn open_routes() -> io::Result<Netlink> {
         let netlink = Netlink::open()?;
-        for group in [libc::RTNLGRP_IPV4_ROUTE, libc::RTNLGRP_IPV6_ROUTE] {
-            let group = group as libc::c_int;
-            super::set(&netlink.socket, libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, &group)?;
-        }
+        // SAFETY: a structure of zeros is valid: the kernel chooses the port.
+        let mut place: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        place.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        // Without a port a socket hears nothing.
+        place.nl_groups = ROUTE_GROUPS;
+        let length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        let socket = netlink.socket.as_raw_fd();
+        // SAFETY: the place lives through the call, and its length is its own.
+        checked(unsafe { libc::bind(socket, (&raw const place).cast(), length) })?;
         Ok(netlink)
     }
 

@@ -7,6 +7,7 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::RngStream;
 
+use super::exit::Exit;
 use super::frames::Stored;
 use super::ip_header::IpHeader;
 use super::labels::LabelTable;
@@ -20,18 +21,6 @@ pub enum Spread {
     Hash,
     /// At random for every packet.
     Spray,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
-    /// By this port of the switch.
-    By(u16),
-    /// By all ports except the input.
-    Flood,
-    /// None: no route, or TTL expired.
-    Nowhere,
-    /// None: its label is not in the table of the switch.
-    UnknownLabel,
 }
 
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use trimline_packet::wire::LabelStack;
 use trimline_packet::wire::labels::{LABEL_BYTES, MAX_LABEL, MIN_LABEL};
 
-use super::forwarding::Exit;
+use super::exit::Exit;
 use super::ip_header::IpHeader;
 
 /// A label of a switch.

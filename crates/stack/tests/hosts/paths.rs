@@ -309,8 +309,8 @@ fn hosts_send_on_label_switched_paths_and_source_routes() {
     world.flow(1, 0, 10_000_000);
     for leaf in [0, 1] {
         let sent = world.sent_by_way(leaf);
-        let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
-        assert!(*least > 300 && most - least < 20, "{sent:?}");
+        let (min, max) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
+        assert!(*min > 300 && max - min < 20, "{sent:?}");
     }
     let fabric = world.switches.fabric();
     assert_eq!((fabric.lost_ways(), fabric.unknown_labels()), (0, 0));

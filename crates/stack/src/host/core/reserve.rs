@@ -96,10 +96,10 @@ impl Core {
             bytes = bytes.saturating_add(other.backlog.total());
         }
         let Limits { connections, half_open, sides, peers, host_bytes, .. } = self.config.limits;
-        let most = connections.min(half_open).min(sides / 2).min(peers);
-        if slots > u64::from(most) || bytes > host_bytes {
+        let max = connections.min(half_open).min(sides / 2).min(peers);
+        if slots > u64::from(max) || bytes > host_bytes {
             return Err(format!(
-                "{slots} connections and {bytes} B would be reserved; expected at most {most} and {host_bytes} B, the \
+                "{slots} connections and {bytes} B would be reserved; expected at most {max} and {host_bytes} B, the \
                  limits of this host"
             ));
         }
