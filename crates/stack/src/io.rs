@@ -64,7 +64,7 @@ pub enum NextHop {
     Unknown,
 }
 
-/// What the routing table of this host says about an address.
+/// The answer of this host's routing table about an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routed {
     /// A route leads there by this interface.

@@ -38,7 +38,7 @@ pub struct AfPacket {
     /// Sockets that own each address's port and discard its packets, so that the kernel does not answer.
     quiet: Vec<UdpSocket>,
     netlink: Netlink,
-    /// Hears of changed routes, on a host's interface.
+    /// Receives messages about changed routes, on a host's interface.
     routes: Option<Netlink>,
     /// The state of the link when last inspected.
     seen: LinkState,

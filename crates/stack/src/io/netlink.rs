@@ -158,7 +158,7 @@ impl Netlink {
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
     }
 
-    /// Opens a socket that hears of changed routes ([`Netlink::heard`]), and asks nothing.
+    /// Opens a socket that receives messages about changed routes ([`Netlink::heard`]), and asks nothing.
     pub fn open_routes() -> io::Result<Netlink> {
         let netlink = Netlink::open()?;
         // SAFETY: a structure of zeros is valid: the kernel chooses the port.
@@ -173,7 +173,7 @@ impl Netlink {
         Ok(netlink)
     }
 
-    /// Returns whether the kernel has said anything since the last call, or more than the socket holds.
+    /// Returns whether a message has arrived since the last call, or was lost for want of room. Never waits.
     pub fn heard(&mut self) -> bool {
         let mut any = false;
         loop {

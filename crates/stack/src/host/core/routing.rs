@@ -71,7 +71,7 @@ impl Core {
         is_news
     }
 
-    /// Tells all connections with a peer the paths that are in use. New ones ask for them.
+    /// Gives all connections with a peer the paths that are in use. New connections read them themselves.
     fn replace_paths(&mut self, host: HostId) {
         let mut paths = PathList::new();
         self.peers.paths(host, &mut paths);
