@@ -5,6 +5,7 @@ mod host;
 mod key;
 #[cfg(test)]
 mod pair;
+mod paths;
 mod ping;
 mod rpc;
 mod server;

@@ -195,6 +195,8 @@ fn event_of(news: News) -> &'static str {
         News::Up => "link_up",
         News::TooNarrow(_) => "mtu_too_small",
         News::WideEnough => "mtu_sufficient",
+        News::Withdrawn(_) => "path_withdrawn",
+        News::Announced(_) => "path_announced",
     }
 }
 
@@ -210,6 +212,7 @@ fn path_entry(path: &PathStatus) -> Value {
     }
     entry["removals"] = json!(path.counters.removals);
     entry["removed"] = json!(path.removed_until.is_some());
+    entry["withdrawn"] = json!(path.is_withdrawn);
     entry
 }
 

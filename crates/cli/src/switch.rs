@@ -198,6 +198,7 @@ fn run(options: &Options) -> Result<(), String> {
             config.describe_notifications(),
             config.describe_pfabric(),
             config.describe_detour(),
+            Ok(config.describe_labels()),
             config.describe_security(),
         ];
         for lines in described {

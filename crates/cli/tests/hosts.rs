@@ -2,6 +2,8 @@
 
 #[path = "hosts/operators.rs"]
 mod operators;
+#[path = "hosts/paths.rs"]
+mod paths;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -11,6 +11,7 @@
 //! | [`extension`] | records behind the payload, which a cut may take |
 //! | [`profile`] | the DSCP and the cut of a deployed kind of switch |
 //! | [`frame`] | [`Frame`] the bytes of a whole frame, [`Datagram`] its meaning; trim, bounce |
+//! | [`labels`] | MPLS labels before the IP header: [`LabelStack`] |
 //! | [`route`] | addresses and ports to hosts and paths: a [`Datagram`] and a [`crate::Packet`] |
 //!
 //! Hosts that share a key put an unforgeable tag of eight bytes between the 16 bytes and the payload ([`Frame::tag`]).
@@ -23,6 +24,7 @@ mod checksum;
 pub mod extension;
 pub mod frame;
 pub mod header;
+pub mod labels;
 pub mod profile;
 pub mod route;
 
@@ -34,6 +36,7 @@ use core::fmt;
 pub use extension::{ACKED_BYTES, Record, Records, TOKEN_BYTES};
 pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed, TAG_BYTES, Tag};
 pub use header::{Fields, HEADER_BYTES, View};
+pub use labels::LabelStack;
 pub use profile::Profile;
 pub use route::Routes;
 

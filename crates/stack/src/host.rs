@@ -48,7 +48,7 @@ use self::links::Links;
 pub(crate) use self::core::BEHIND_PAYLOAD;
 pub use cause::Cause;
 pub use config::{Config, Limits, payload_of_mtu};
-pub use core::Core;
+pub use core::{Backlog, Core};
 pub use directory::Streams;
 pub use key::Key;
 pub use links::News;
@@ -521,6 +521,15 @@ impl<I: PacketIo> Host<I> {
     pub fn listen(&mut self, service_port: u16) {
         let now = self.clock.now();
         self.core.listen(now, service_port);
+    }
+
+    /// Accepts connections to a service port, and reserves room for them: see [`Core::listen_with`].
+    ///
+    /// # Errors
+    /// Returns a message if the limits do not have that room.
+    pub fn listen_with(&mut self, service_port: u16, backlog: Backlog) -> Result<(), String> {
+        let now = self.clock.now();
+        self.core.listen_with(now, service_port, backlog)
     }
 
     /// Accepts checked connections to a service port: see [`Core::listen_checked`].

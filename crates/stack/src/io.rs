@@ -64,6 +64,17 @@ pub enum NextHop {
     Unknown,
 }
 
+/// The answer of this host's routing table about an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routed {
+    /// A route leads there by this interface.
+    Yes,
+    /// No route leads there by this interface, or it is marked unreachable.
+    No,
+    /// The backend does not know.
+    Unknown,
+}
+
 /// One frame to send, in consecutive pieces.
 pub type Pieces<'a> = &'a [&'a [u8]];
 
@@ -114,6 +125,16 @@ pub trait PacketIo {
     /// Returns the next hop to a peer. Never waits.
     fn next_hop(&mut self, _peer: IpAddr) -> NextHop {
         NextHop::Given
+    }
+
+    /// Returns whether routes of this host may have changed since the last call. Never waits.
+    fn routes_changed(&mut self) -> bool {
+        false
+    }
+
+    /// Returns whether a route leads to an address. Never waits.
+    fn routed(&mut self, _address: IpAddr) -> Routed {
+        Routed::Unknown
     }
 
     /// Returns the frames that were accepted but not taken by the link or their destination.
@@ -170,6 +191,14 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
 
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
         (**self).next_hop(peer)
+    }
+
+    fn routes_changed(&mut self) -> bool {
+        (**self).routes_changed()
+    }
+
+    fn routed(&mut self, address: IpAddr) -> Routed {
+        (**self).routed(address)
     }
 
     fn lost(&self) -> u64 {

@@ -9,11 +9,13 @@ mod config;
 mod dataplane;
 mod detour;
 mod egress;
+mod exit;
 mod fabric;
 mod forwarding;
 mod frames;
 mod ingress;
 mod ip_header;
+mod labels;
 mod notification;
 mod notifications_config;
 mod pacer;
@@ -31,10 +33,13 @@ pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
 pub use dataplane::{QueueCounters, Ties, Waits};
-pub use detour::{Detour, DetourConfig, DetourScheme, DetourState, DetourView, LocalPorts};
+pub use detour::{
+    Detour, DetourConfig, DetourCount, DetourScheme, DetourState, DetourView, LocalPorts,
+};
 pub use fabric::Fabric;
 pub use forwarding::Spread;
-pub use frames::Frames;
+pub use frames::{Frames, Track};
+pub use labels::LabelConfig;
 pub use notification::Unnotified;
 pub use notifications_config::NotificationsConfig;
 pub use pacer::{MeasuredBytes, PacerConfig, PacerState};

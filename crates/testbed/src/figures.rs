@@ -6,8 +6,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use trimline_packet::BitRate;
+use trimline_packet::{BitRate, ByteCount, Packet};
 
+use super::awake::Awake;
 use super::coexist::{self, Interval, Setting};
 use super::incast::{self, Answer, Completions};
 use super::report::{Report, quantile};
@@ -15,7 +16,7 @@ use super::rpc::{self, Carrier, Latencies};
 use super::steps::Steps;
 use super::{bulk, contact, forwarder};
 
-/// Measures the time of a 1 KB request with each carrier, polling and blocking.
+/// Measures the time of a 1 KB request with each carrier: polling, blocking, and blocking while no processor sleeps.
 ///
 /// # Errors
 /// Fails if the kernel refuses what the testbed needs.
@@ -25,20 +26,28 @@ pub fn fig08(requests: u64, steps: &Steps<'_>) -> io::Result<Report> {
     let rounds = ROUNDS.min(requests.max(1));
     let mut taken: BTreeMap<(&str, &str), Vec<Latencies>> = BTreeMap::new();
     steps.begin(rounds * every_way().count() as u64);
+    let mut kept_awake = None;
     for _ in 0..rounds {
         for (carrier, (mode, polls)) in every_way() {
+            let awake = (mode == AWAKE).then(Awake::begin).transpose()?;
             let one = steps.end(rpc::measure(carrier, polls, requests / rounds)?);
             taken.entry((key(carrier), mode)).or_default().push(one);
+            kept_awake = awake.map(|awake| awake.description().to_owned()).or(kept_awake);
         }
     }
     report.line(&format!("medians of {rounds} rounds; (min, max) of their medians"));
+    if let Some(kept_awake) = kept_awake {
+        report.line(&format!("{AWAKE}: blocking; {kept_awake}"));
+    }
     report.line("                       mode        median      p90      p99 (us)");
     let mut csv = String::from("carrier,mode,round,quantile,ns\n");
     for (carrier, (mode, _)) in every_way() {
         add_latencies(&mut report, &mut csv, (carrier, mode), &taken[&(key(carrier), mode)]);
     }
-    for (name, over, under, mode) in RATIOS {
-        let pairs = taken[&(over, mode)].iter().zip(&taken[&(under, mode)]);
+    let as_paper = PAPER_RATIOS.map(|(name, over, mode)| (name, (over, mode), ("ndp", "polling")));
+    let alike = RATIOS.map(|(name, over, under, mode)| (name, (over, mode), (under, mode)));
+    for (name, over, under) in alike.into_iter().chain(as_paper) {
+        let pairs = taken[&over].iter().zip(&taken[&under]);
         let mut ratios: Vec<f64> =
             pairs.map(|(over, under)| us(over, 0.5) / us(under, 0.5)).collect();
         ratios.sort_by(f64::total_cmp);
@@ -65,8 +74,19 @@ const RATIOS: [(&str, &str, &str, &str); 7] = [
     ("validated_over_ndp_polling", "ndp_validated", "ndp", "polling"),
 ];
 
+/// The paper's ratios: name, carrier and its way of waiting, over NDP that polls.
+const PAPER_RATIOS: [(&str, &str, &str); 4] = [
+    ("tfo_blocking_over_ndp_polling", "tfo", "blocking"),
+    ("tcp_blocking_over_ndp_polling", "tcp", "blocking"),
+    ("tfo_awake_over_ndp_polling", "tfo", AWAKE),
+    ("tcp_awake_over_ndp_polling", "tcp", AWAKE),
+];
+
+/// The way of waiting of hosts that block while no processor sleeps deeply.
+const AWAKE: &str = "awake";
+
 fn every_way() -> impl Iterator<Item = (Carrier, (&'static str, bool))> {
-    let modes = [("polling", true), ("blocking", false)];
+    let modes = [("polling", true), ("blocking", false), (AWAKE, false)];
     Carrier::ALL.into_iter().flat_map(move |carrier| modes.map(|mode| (carrier, mode)))
 }
 
@@ -193,6 +213,9 @@ pub fn fig09(
         spread = spread.max(p90 / median);
         tcp_spread = tcp_spread.max(tcp_p90 / tcp_median);
         ratio = ratio.max(tcp_median / median);
+        report.measure(format!("tcp_over_ndp_{bytes}"), tcp_median / median);
+        report.measure(format!("tcp_median_ms_{bytes}"), tcp_median);
+        report.measure(format!("ndp_median_ms_{bytes}"), median);
         for (name, all) in [("NDP", &ndp[place]), ("TCP", &tcp[place])] {
             for (repetition, completions) in all.iter().enumerate() {
                 for (server, time) in (1..).zip(completions) {
@@ -256,6 +279,11 @@ pub fn fig10(
         if bytes == 200_000 {
             report.measure("priority_over_idle", priority / idle);
             report.measure("none_over_idle", none / idle);
+            let full = ByteCount::new(u64::from(incast::PAYLOAD + Packet::HEADER_BYTES));
+            let packet_ms = rate.transmission(full).as_ps() as f64 / 1e9;
+            report.measure("priority_more_packets", (priority - idle) / packet_ms);
+            report.measure("idle_ms", idle);
+            report.measure("priority_ms", priority);
         }
     }
     report.measure("priority_over_idle_worst", worst);

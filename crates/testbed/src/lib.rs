@@ -58,6 +58,7 @@
 //! `docs/testbed.md` explains the commands and their numbers, and `docs/internals/stack.md` the hosts and switches.
 #![deny(unsafe_code)]
 
+pub mod awake;
 pub mod bulk;
 pub mod coexist;
 pub mod contact;

@@ -30,6 +30,14 @@ pub(super) fn identity() -> (u32, u32) {
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
+/// Lets this thread run only where no other thread wants to.
+pub(super) fn only_if_idle() -> io::Result<()> {
+    let of_class = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter lives through the call; 0 is this thread.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const of_class) })
+        .map(|_| ())
+}
+
 /// Returns the processor time of this process, with the kernel.
 pub(super) fn processor_time() -> Duration {
     processor_time_of(libc::RUSAGE_SELF)

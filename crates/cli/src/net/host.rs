@@ -14,6 +14,7 @@ use trimline_stack::host::{Config, Core, Failure as Broken, Host, Idle, payload_
 use trimline_stack::io::PacketIo;
 
 use super::key;
+use super::paths::PeerPaths;
 use crate::interrupt::is_stopped;
 use crate::log::{self, Log};
 use crate::quantity;
@@ -53,6 +54,15 @@ pub(crate) struct Interface {
     /// IP address of this host.
     #[arg(long, short, value_name = "ADDRESS")]
     address: IpAddr,
+    /// All addresses of this host, if the network has one for each path to it; `--address` is among them. Default: one
+    /// address.
+    #[arg(long, value_name = "ADDRESS,...", value_delimiter = ',', conflicts_with = "udp")]
+    path_addresses: Vec<IpAddr>,
+    /// Paths to a peer, for each peer once: an address for each path (10.0.0.2=10.0.0.2,10.1.0.2), MPLS labels
+    /// (10.0.0.2=16,17), or the labels of each switch on the way (10.0.0.2=16/20,17/20). Default: its address, with 16
+    /// UDP source ports for networks that hash.
+    #[arg(long, value_name = "PEER=PATH,...", conflicts_with = "udp")]
+    peer_paths: Vec<PeerPaths>,
     /// Rate of the link, or this host's share of it; a number without a unit is in Mb/s.
     #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = quantity::rate)]
     rate: BitRate,
@@ -181,12 +191,17 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<AnyHost> {
             config.other_key = other;
             config.profile = Profile::KEYED;
         }
+        config.ways.clone_from(&interface.path_addresses);
+        interface.peer_paths.iter().for_each(|paths| paths.prepare(config));
         config.idle = if poll { Idle::Poll } else { Idle::Block };
         config.dead_peer_timeout = Some(TimeDelta::from_ms(interface.dead_peer_timeout * 1000));
     };
     let host = match &interface.interface {
         Some(name) => {
             let mut host = Host::open(name, address, rate, change)?;
+            let invalid = |text| io::Error::new(io::ErrorKind::InvalidInput, text);
+            let mut paths = interface.peer_paths.iter();
+            paths.try_for_each(|paths| paths.apply(host.core())).map_err(invalid)?;
             peer.map_or(Ok(()), |peer| host.resolve(peer))?;
             host.boxed()
         }

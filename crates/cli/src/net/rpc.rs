@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use serde_json::json;
 use trimline_experiments::{Bar, Failure};
 use trimline_packet::{Time, TimeDelta};
-use trimline_stack::host::{Cause, Connection, Failure as Broken, Options};
+use trimline_stack::host::{Backlog, Cause, Connection, Failure as Broken, Options};
 
 use super::host::{AnyHost, GLANCE, Interface, broken, status, wait, with_host};
 use super::server::{PING_SERVICE, STALL_TIMEOUT, Server};
@@ -25,6 +25,10 @@ pub(crate) enum Rpc {
     Serve {
         #[command(flatten)]
         interface: Interface,
+        /// Connections for which the server reserves room, with a first window of bytes each, whatever others fill.
+        #[arg(long, value_name = "N", default_value_t = 16,
+            value_parser = clap::value_parser!(u32).range(0..=1024))]
+        backlog: u32,
         /// Stop after S seconds. Default: run until interrupted.
         #[arg(long, value_name = "S")]
         seconds: Option<u64>,
@@ -62,12 +66,18 @@ pub(crate) enum Rpc {
 pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
     catch_interrupts()?;
     let (interface, outcome) = match what {
-        Rpc::Serve { interface, seconds, check } => {
+        Rpc::Serve { interface, backlog, seconds, check } => {
             let serve = |host: &mut AnyHost, account: &mut _| {
-                if !check {
-                    host.listen(PING_SERVICE);
-                }
-                host.listen_checked(PING_SERVICE);
+                let now = host.now();
+                let core = host.core();
+                let backlog = Backlog { connections: *backlog, bytes: core.first_window_bytes() };
+                let listened = match check {
+                    true => Ok(()),
+                    false => core.listen_with(now, PING_SERVICE, backlog),
+                };
+                listened
+                    .and_then(|()| core.listen_checked_with(now, PING_SERVICE, backlog))
+                    .map_err(io::Error::other)?;
                 serve(host, account, *seconds)
             };
             (interface, with_host(interface, None, serve))

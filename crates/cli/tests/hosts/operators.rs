@@ -11,10 +11,10 @@ use super::*;
 
 /// The lines of a child's standard error, as they come.
 #[derive(Clone)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+pub(super) struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Lines {
-    fn of(child: &mut Child) -> Lines {
+    pub(super) fn of(child: &mut Child) -> Lines {
         let lines = Lines(Arc::default());
         let (cached, said) = (Arc::clone(&lines.0), child.stderr.take().unwrap());
         std::thread::spawn(move || {
@@ -26,7 +26,7 @@ impl Lines {
     }
 
     /// Waits for a line with all of these words; removes it and earlier lines.
-    fn wait_for(&self, described: &[&str]) -> String {
+    pub(super) fn wait_for(&self, described: &[&str]) -> String {
         let start = Instant::now();
         loop {
             let mut lines = self.0.lock().unwrap();

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use trimline_packet::wire::labels::LABEL_BYTES;
 use trimline_packet::wire::{Profile, TAG_BYTES};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_transport::ndp::{self, FollowsPath, PathPenalty};
@@ -118,6 +119,8 @@ pub struct Config {
     pub streams: Option<Streams>,
     /// True if [`super::Host::pulls_received`] is recorded, for PULLs and for pulls in other packets.
     pub record_pulls: bool,
+    /// The labels for which packets have room. Set by [`Config::leave_room_for_labels`].
+    pub max_labels: usize,
 }
 
 /// Returns the largest payload of a packet on a link of this MTU.
@@ -136,7 +139,8 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 
 impl Config {
     pub(super) fn longest_packet(&self) -> usize {
-        usize::from(self.packet_bytes(self.ndp.payload_bytes)) + EXTENSION_ROOM
+        let labels = self.max_labels * LABEL_BYTES;
+        usize::from(self.packet_bytes(self.ndp.payload_bytes)) + EXTENSION_ROOM + labels
     }
 
     /// Returns the bytes of an IP packet without its extension.
@@ -152,6 +156,15 @@ impl Config {
         if self.key.replace(key).is_none() {
             self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(TAG_BYTES as u16).max(1);
         }
+    }
+
+    /// Leaves room in every packet for this many labels before the IP header ([`super::Core::label_peer`]), which the
+    /// MTU of the interface counts.
+    pub fn leave_room_for_labels(&mut self, labels: usize) {
+        let more = labels.saturating_sub(self.max_labels);
+        let bytes = (more * LABEL_BYTES) as u16;
+        self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(bytes).max(1);
+        self.max_labels += more;
     }
 
     /// Checks that the parameters fit together, and names those that do not.
@@ -219,6 +232,7 @@ impl Config {
             sends_later: false,
             streams: None,
             record_pulls: false,
+            max_labels: 0,
         })
     }
 }

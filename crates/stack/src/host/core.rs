@@ -26,12 +26,16 @@ use crate::random;
 mod arrivals;
 mod calls;
 mod dead_peer;
+mod reserve;
 mod riding;
+mod routing;
 mod scores;
 mod transmit;
 mod validation;
 
 use dead_peer::{Moved, Watch};
+pub use reserve::Backlog;
+use reserve::{Free, Service};
 pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
 pub(super) use transmit::Written;
@@ -95,6 +99,8 @@ struct Entry {
     holds: bool,
     /// Its received bytes, as counted for its peer.
     kept: u64,
+    /// The bytes of its reserved slot, if it has one.
+    reserve: Option<u64>,
     /// Its bytes to be sent or ACKed, as counted for its peer.
     unacked: u64,
     /// The time when the peer was last heard.
@@ -116,8 +122,10 @@ pub struct Core {
     free: Vec<u32>,
     names: HashMap<Name, u32, Quick>,
     connection_ids: ConnectionIds,
-    /// Service ports on which connections are accepted.
-    services: Vec<u16>,
+    /// Services for which connections are accepted.
+    services: Vec<Service>,
+    /// Reserved room that is not in use.
+    free_reserve: Free,
     /// Connections that peers opened and the application has not accepted.
     accepted: VecDeque<Connection>,
     /// Connections with something new to read.
@@ -169,6 +177,7 @@ impl Core {
             names: HashMap::default(),
             connection_ids: ConnectionIds::default(),
             services: Vec::new(),
+            free_reserve: Free::default(),
             ended: Vec::new(),
             watch: Watch::new(streams.seed()),
             slots: Slots::new(streams),
@@ -285,10 +294,14 @@ impl Core {
     }
 
     fn listen_on(&mut self, now: Time, service_port: u16) {
-        if !self.services.contains(&service_port) {
-            self.services.push(service_port);
+        if !self.listens(service_port) {
+            self.services.push(Service::new(service_port));
         }
         self.command(now, Command::Listen { service_port });
+    }
+
+    fn listens(&self, service_port: u16) -> bool {
+        self.services.iter().any(|service| service.port == service_port)
     }
 
     fn entry(&mut self, name: Name, service_port: u16, options: Options) -> u32 {
@@ -298,6 +311,7 @@ impl Core {
         let (outgoing, incoming) = old.map_or_else(Default::default, |old| {
             (std::mem::take(&mut old.outgoing), std::mem::take(&mut old.incoming))
         });
+        let reserve = if name.opened_here { None } else { self.take_slot(service_port) };
         let entry = Entry {
             generation: free.map_or(0, |index| self.entries[index as usize].generation + 1),
             name,
@@ -316,6 +330,7 @@ impl Core {
             crowded: false,
             holds: false,
             kept: 0,
+            reserve,
             unacked: 0,
             received: self.clock,
             moved: Default::default(),
@@ -372,6 +387,11 @@ impl Core {
         self.crowded.remove(&(name.peer, index));
         self.count_buffered(index);
         self.count_unacked(index);
+        let entry = &mut self.entries[index as usize];
+        if entry.reserve.take().is_some() {
+            let port = entry.service_port;
+            self.give_back_slot(port);
+        }
         if self.entries[index as usize].failure.is_none() {
             self.watch.closed();
             self.ended.push(name);

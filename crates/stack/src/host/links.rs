@@ -1,6 +1,6 @@
 //! The interface of a host: its state, its changes, and the next hops to peers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use trimline_packet::{Time, TimeDelta};
 
 use super::core::Core;
-use crate::io::{LinkState, NextHop, PacketIo};
+use crate::io::{LinkState, NextHop, PacketIo, Routed};
 
 /// Interval between inspections of the interface.
 const INSPECTION_INTERVAL: TimeDelta = TimeDelta::from_ms(100);
@@ -37,6 +37,10 @@ pub enum News {
     TooNarrow(usize),
     /// It carries this host's packets again.
     WideEnough,
+    /// No route leads to this address of a peer: its path is not used.
+    Withdrawn(IpAddr),
+    /// A route leads to this address of a peer again.
+    Announced(IpAddr),
 }
 
 impl fmt::Display for News {
@@ -48,6 +52,10 @@ impl fmt::Display for News {
                 write!(f, "the MTU is {mtu} now: full packets do not pass; waiting")
             }
             News::WideEnough => f.write_str("full packets pass again"),
+            News::Withdrawn(way) => {
+                write!(f, "no route leads to {way}: its path is not used")
+            }
+            News::Announced(way) => write!(f, "a route leads to {way}: its path is used"),
         }
     }
 }
@@ -63,6 +71,8 @@ pub(super) struct Links {
     wanted: Vec<IpAddr>,
     /// Peers that were looked up and have no next hop yet.
     missing: Vec<IpAddr>,
+    /// Addresses of peers whose paths are withdrawn because no route leads there.
+    withdrawn: BTreeSet<IpAddr>,
     /// The end and the length of the wait after no frame was accepted.
     blocked: Time,
     wait: TimeDelta,
@@ -78,6 +88,7 @@ impl Links {
             news: VecDeque::new(),
             wanted: Vec::new(),
             missing: Vec::new(),
+            withdrawn: BTreeSet::new(),
             blocked: Time::ZERO,
             wait: TimeDelta::ZERO,
         }
@@ -122,18 +133,40 @@ impl Links {
             return Ok(());
         }
         if self.looked.is_none_or(|at| now >= at.saturating_add(INSPECTION_INTERVAL)) {
-            self.looked = Some(now);
+            let is_first = self.looked.replace(now).is_none();
             let state = io.link()?;
             self.compare(state);
+            if io.routes_changed() || is_first {
+                self.follow_routes(now, io, core);
+            }
             // The kernel was asked to resolve them.
             self.wanted.append(&mut self.missing);
         }
         if now >= self.refreshed.saturating_add(REFRESH) {
             self.refreshed = now;
             self.wanted = core.peers_in_use();
+            self.follow_routes(now, io, core);
         }
         self.find(io, core);
         Ok(())
+    }
+
+    /// Withdraws the paths whose address has no route, and announces the others (NDP 3.2.3).
+    fn follow_routes(&mut self, now: Time, io: &mut impl PacketIo, core: &mut Core) {
+        for (peer, path, way) in core.ways_in_use() {
+            // A path that the application has withdrawn stays so.
+            let (is_ours, routed) = (self.withdrawn.contains(&way), io.routed(way));
+            if routed == Routed::No && core.withdraw_path(now, peer, path) {
+                self.withdrawn.insert(way);
+                self.news.push_back(News::Withdrawn(way));
+            }
+            if routed == Routed::Yes && is_ours {
+                self.withdrawn.remove(&way);
+                core.announce_path(now, peer, path);
+                self.news.push_back(News::Announced(way));
+            }
+        }
+        self.forget_old_news();
     }
 
     fn compare(&mut self, state: LinkState) {
@@ -148,7 +181,11 @@ impl Links {
             (false, true) => self.news.push_back(News::WideEnough),
             (true, true) | (false, false) => {}
         }
-        // An application that does not ask finds the newest.
+        self.forget_old_news();
+    }
+
+    /// Keeps the newest, for an application that does not ask.
+    fn forget_old_news(&mut self) {
         while self.news.len() > 16 {
             self.news.pop_front();
         }

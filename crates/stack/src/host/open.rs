@@ -33,6 +33,10 @@ impl Host<AfPacket> {
         config.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let addresses: Vec<IpAddr> = match config.ways.as_slice() {
             [] => vec![config.address],
+            ways if !ways.contains(&config.address) => {
+                let text = format!("{address}: expected one of the path addresses of this host");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
             ways => ways.to_vec(),
         };
         socket
@@ -41,7 +45,7 @@ impl Host<AfPacket> {
         Ok(Host::new(socket, config, Clock::real()))
     }
 
-    /// Adds a peer, with the next hop from the kernel's routes and neighbours.
+    /// Adds a peer, with the next hop from the kernel's routes and neighbours. Its path addresses stay.
     ///
     /// # Errors
     /// Fails without a route by this interface, or if the next hop does not answer.

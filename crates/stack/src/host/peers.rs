@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use super::hashing::Quick;
 use super::tokens::Token;
-use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
+use trimline_packet::wire::{LabelStack, Routes};
 use trimline_packet::{HostId, PathId, Time, TimeDelta};
 use trimline_transport::PathList;
 
@@ -34,6 +34,10 @@ struct Peer {
     canonical: IpAddr,
     /// An address for each path; empty where the fabric hashes.
     ways: Vec<IpAddr>,
+    /// The labels of each path; empty without labels.
+    labels: Vec<LabelStack>,
+    /// The paths that routing has withdrawn.
+    withdrawn: Vec<u16>,
     /// The next hop's Ethernet address, once known.
     next_hop: Option<[u8; 6]>,
     /// This host named it, so it stays.
@@ -100,6 +104,52 @@ impl Peers {
         host
     }
 
+    /// Gives a host a path for each stack of labels.
+    pub(super) fn set_labels(&mut self, host: HostId, labels: Vec<LabelStack>) {
+        self.peers[host.index()].labels = labels;
+    }
+
+    /// Returns the labels of a packet to a host, if its paths have labels.
+    #[inline]
+    pub(super) fn labels(&self, host: HostId, path: PathId) -> Option<&LabelStack> {
+        let labels = &self.peers[host.index()].labels;
+        labels.get(path.index().checked_rem(labels.len())?)
+    }
+
+    /// Returns the hosts with an address for each path that this host uses, and those addresses.
+    pub(super) fn with_ways(&self) -> impl Iterator<Item = (HostId, &[IpAddr])> + '_ {
+        let all = (0..).map(HostId::new).zip(&self.peers).skip(1);
+        let with_ways = all.filter(|(_, peer)| peer.is_in_use() && !peer.ways.is_empty());
+        with_ways.map(|(host, peer)| (host, peer.ways.as_slice()))
+    }
+
+    /// Withdraws a path, or announces it again. Returns whether that is a change; an unknown path is none.
+    pub(super) fn set_routed(&mut self, host: HostId, path: u16, is_routed: bool) -> bool {
+        let count = self.count(host);
+        let withdrawn = &mut self.peers[host.index()].withdrawn;
+        let place = withdrawn.iter().position(|&other| other == path);
+        match (place, is_routed) {
+            (None, false) if path < count => withdrawn.push(path),
+            (Some(place), true) => drop(withdrawn.swap_remove(place)),
+            (None | Some(_), _) => return false,
+        }
+        true
+    }
+
+    pub(super) fn is_withdrawn(&self, host: HostId, path: u16) -> bool {
+        self.peers[host.index()].withdrawn.contains(&path)
+    }
+
+    /// Returns the number of paths to a host, the withdrawn ones included.
+    fn count(&self, host: HostId) -> u16 {
+        let peer = &self.peers[host.index()];
+        match (peer.ways.len(), peer.labels.len()) {
+            (0, 0) => self.entropies,
+            (0, labels) => labels as u16,
+            (ways, _) => ways as u16,
+        }
+    }
+
     /// Adds a host that came by itself, up to `max`. Old peers make room and are given to `forget`.
     pub(super) fn admit(
         &mut self,
@@ -122,6 +172,8 @@ impl Peers {
         let peer = Peer {
             canonical,
             ways: Vec::new(),
+            labels: Vec::new(),
+            withdrawn: Vec::new(),
             next_hop: None,
             named: false,
             seen: now,
@@ -207,11 +259,12 @@ impl Peers {
     }
 
     pub(super) fn paths(&self, host: HostId, paths: &mut PathList) {
-        let count = match self.peers[host.index()].ways.len() {
-            0 => self.entropies,
-            ways => ways as u16,
-        };
-        paths.extend((0..count).map(PathId::new));
+        let (count, withdrawn) = (self.count(host), &self.peers[host.index()].withdrawn);
+        // Packets that may be lost are better than none.
+        if withdrawn.is_empty() || withdrawn.len() >= usize::from(count) {
+            return paths.extend((0..count).map(PathId::new));
+        }
+        paths.extend((0..count).filter(|path| !withdrawn.contains(path)).map(PathId::new));
     }
 }
 

@@ -40,6 +40,8 @@ pub struct PathStatus {
     pub counters: PathCounters,
     /// The time until which new connections avoid it; `None` if they use it.
     pub removed_until: Option<Time>,
+    /// Routing has withdrawn it ([`super::Core::withdraw_path`]).
+    pub is_withdrawn: bool,
 }
 
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use trimline_packet::wire::Profile;
 use super::sys::ingress::Own;
 use super::sys::netlink::{LinkNow, Netlink};
 use super::sys::{self, Batch, Link, Ring};
-use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, neighbours};
+use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, Routed, neighbours};
 
 const RING_FRAMES: usize = 512;
 
@@ -38,6 +38,8 @@ pub struct AfPacket {
     /// Sockets that own each address's port and discard its packets, so that the kernel does not answer.
     quiet: Vec<UdpSocket>,
     netlink: Netlink,
+    /// Receives messages about changed routes, on a host's interface.
+    routes: Option<Netlink>,
     /// The state of the link when last inspected.
     seen: LinkState,
     /// Bytes of the longest packet at opening.
@@ -89,6 +91,7 @@ impl AfPacket {
             batch: Batch::default(),
             quiet: Vec::new(),
             netlink: Netlink::open()?,
+            routes: None,
             seen: LinkState { running: true, mtu: link.mtu },
             mtu: link.mtu,
             unsent: 0,
@@ -102,6 +105,8 @@ impl AfPacket {
     /// dropped before its IP sees them.
     pub(crate) fn claim(&mut self, profile: &Profile, addresses: &[IpAddr]) -> io::Result<()> {
         let known = self.netlink.addresses(self.link.index)?;
+        // Without it the host asks seldom.
+        self.routes = Netlink::open_routes().ok();
         for &address in addresses {
             if !known.contains(&address) {
                 let text = format!("{address} is not an address of this interface");
@@ -258,6 +263,19 @@ impl PacketIo for AfPacket {
         found.known.map_or(NextHop::Unknown, |known| NextHop::Known(known.ethernet))
     }
 
+    fn routes_changed(&mut self) -> bool {
+        self.routes.as_mut().is_some_and(Netlink::heard)
+    }
+
+    fn routed(&mut self, address: IpAddr) -> Routed {
+        match self.netlink.route(address) {
+            Ok((by, _)) if by == self.link.index => Routed::Yes,
+            Ok(_) => Routed::No,
+            Err(error) if is_no_route(&error) => Routed::No,
+            Err(_) => Routed::Unknown,
+        }
+    }
+
     fn lost(&self) -> u64 {
         self.unsent
     }
@@ -273,6 +291,15 @@ impl PacketIo for AfPacket {
     fn overrun(&self) -> u64 {
         self.overrun
     }
+}
+
+/// Returns whether the kernel has no route, or one of type "unreachable", "prohibit" or "blackhole" (the errors of
+/// `fib_props` in linux/net/ipv4/fib_semantics.c).
+fn is_no_route(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NetworkUnreachable
+        || [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::EACCES, libc::EINVAL]
+            .map(Some)
+            .contains(&error.raw_os_error())
 }
 
 /// Returns the state of a link from the kernel's answer. A missing answer is no news; only a lost interface is an

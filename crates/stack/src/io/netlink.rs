@@ -32,6 +32,8 @@ const IFA_LOCAL: u16 = 2;
 const STALE: u16 = 0x04;
 /// Reachable, stale, delay, probe, permanent: states with a known address.
 const KNOWN: u16 = 0x02 | STALE | 0x08 | 0x10 | 0x80;
+/// The groups of changed routes of both families (RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_ROUTE).
+const ROUTE_GROUPS: u32 = 0x40 | 0x400;
 /// Bytes of a message's header.
 const HEADER: usize = 16;
 const STALL_TIMEOUT_SECONDS: u8 = 1;
@@ -154,6 +156,39 @@ impl Netlink {
         let stall_timeout = libc::timeval { tv_sec: STALL_TIMEOUT_SECONDS.into(), tv_usec: 0 };
         super::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &stall_timeout)?;
         Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
+    }
+
+    /// Opens a socket that receives messages about changed routes ([`Netlink::heard`]), and asks nothing.
+    pub fn open_routes() -> io::Result<Netlink> {
+        let netlink = Netlink::open()?;
+        // SAFETY: a structure of zeros is valid: the kernel chooses the port.
+        let mut place: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        place.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        // Without a port a socket hears nothing.
+        place.nl_groups = ROUTE_GROUPS;
+        let length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        let socket = netlink.socket.as_raw_fd();
+        // SAFETY: the place lives through the call, and its length is its own.
+        checked(unsafe { libc::bind(socket, (&raw const place).cast(), length) })?;
+        Ok(netlink)
+    }
+
+    /// Returns whether a message has arrived since the last call, or was lost for want of room. Never waits.
+    pub fn heard(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let (socket, buffer) = (self.socket.as_raw_fd(), &mut self.buffer);
+            let (place, length) = (buffer.as_mut_ptr().cast(), buffer.len());
+            // SAFETY: the buffer lives through the call, and its length is its own.
+            let got = unsafe { libc::recv(socket, place, length, libc::MSG_DONTWAIT) };
+            match checked(got as libc::c_int) {
+                Ok(0) => return any,
+                Ok(_) => any = true,
+                // News was lost, so there was some.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => any = true,
+                Err(_) => return any,
+            }
+        }
     }
 
     /// Sends a query and passes each message of the answer to `take`.

@@ -17,10 +17,12 @@ use trimline_transport::RngStream;
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
 use super::detour::{DetourState, LocalPorts};
 use super::egress::Egress;
-use super::forwarding::{Exit, Forwarding, Table};
-use super::frames::Frames;
+use super::exit::Exit;
+use super::forwarding::{Forwarding, Table};
+use super::frames::{Frames, Track};
 use super::ingress::Ingress;
 use super::ip_header::IpHeader;
+use super::labels::LabelTable;
 use super::notification::Unnotified;
 use super::pacer::{HostPacer, PacerState};
 use super::phantom::Phantom;
@@ -144,6 +146,8 @@ pub(super) struct Dataplane<E: Egress> {
     pool: Pool,
     /// Frames without a route.
     pub(super) lost_ways: u64,
+    /// Frames with a label that the table of a switch does not have.
+    pub(super) unknown_labels: u64,
     /// Frames dropped without a notification, by reason.
     unnotified: [u64; Unnotified::ALL.len()],
     passed: VecDeque<Vec<u8>>,
@@ -196,7 +200,10 @@ impl<E: Egress> Dataplane<E> {
             hosts,
             guards,
             routes,
+            labels,
         } = layout;
+        let reads_labels = !labels.is_empty();
+        let mut labels = labels.into_iter();
         let Queues { model, of_port } = queues;
         let impairer = |rules: Impairments, owner: u64| {
             let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
@@ -240,19 +247,22 @@ impl<E: Egress> Dataplane<E> {
                 Box::new(Detours { detour_state, draws })
             }),
             ports,
-            forwarding: match described.forwarding {
-                ForwardingLayer::L2 => Forwarding::L2(Default::default()),
-                ForwardingLayer::L3 => Forwarding::L3(Table {
-                    routes: routes.into_iter().collect(),
-                    spread: described.spread,
-                    seed: random::mix(seed ^ number),
-                    hashes_input: detour.is_some(),
-                    draws: random::stream(seed ^ random::mix(1), number),
-                }),
-            },
+            forwarding: below_labels(
+                labels.next(),
+                match described.forwarding {
+                    ForwardingLayer::L2 => Forwarding::L2(Default::default()),
+                    ForwardingLayer::L3 => Forwarding::L3(Table {
+                        routes: routes.into_iter().collect(),
+                        spread: described.spread,
+                        seed: random::mix(seed ^ number),
+                        hashes_input: detour.is_some(),
+                        draws: random::stream(seed ^ random::mix(1), number),
+                    }),
+                },
+            ),
         });
         let mut frames = Frames::new(profile, lengths);
-        frames.notifies_control = notifies_control;
+        (frames.notifies_control, frames.reads_labels) = (notifies_control, reads_labels);
         Dataplane {
             model,
             frames,
@@ -266,6 +276,7 @@ impl<E: Egress> Dataplane<E> {
             drop_list: DropList::new(),
             pool: Pool::none(),
             lost_ways: 0,
+            unknown_labels: 0,
             unnotified: [0; Unnotified::ALL.len()],
             passed: VecDeque::new(),
         }
@@ -353,7 +364,7 @@ impl<E: Egress> Dataplane<E> {
         }
         let switches = self.switches.iter_mut().zip(layout.routes).zip(described);
         for ((switch, routes), described) in switches {
-            if let Forwarding::L3(table) = &mut switch.forwarding {
+            if let Some(table) = switch.forwarding.addresses_mut() {
                 table.routes = routes.into_iter().collect();
                 table.spread = described.spread;
             }
@@ -476,11 +487,13 @@ impl<E: Egress> Dataplane<E> {
                 }
                 Event::Deliver(host, handle) => {
                     let handle = Handle::new(handle);
-                    let bytes = self.frames.bytes(handle);
                     if let Some(pacer) = &mut self.hosts[host as usize].pacer {
-                        pacer.see_delivered(at, bytes);
+                        pacer.see_delivered(at, self.frames.bytes(handle));
                     }
-                    deliver(at, host, bytes);
+                    match self.frames.has_labels(handle) {
+                        false => deliver(at, host, self.frames.bytes(handle)),
+                        true => deliver(at, host, &self.frames.labelled(handle)),
+                    }
                     self.frames.release(handle);
                 }
             }
@@ -490,7 +503,7 @@ impl<E: Egress> Dataplane<E> {
 
     fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
         let state = &mut self.switches[switch as usize];
-        match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
+        match state.forwarding.exit(now, from, self.frames.stored_mut(handle)) {
             Exit::By(local) => {
                 let local = match &state.detours {
                     None => local,
@@ -517,6 +530,10 @@ impl<E: Egress> Dataplane<E> {
                 self.lost_ways += 1;
                 self.frames.release(handle);
             }
+            Exit::UnknownLabel => {
+                self.unknown_labels += 1;
+                self.frames.release(handle);
+            }
         }
     }
 
@@ -540,7 +557,7 @@ impl<E: Egress> Dataplane<E> {
         (from, own): (u16, u16),
         handle: Handle,
     ) -> u16 {
-        let Some(ttl) = self.frames.time_to_live(handle) else { return own };
+        let Some(track) = self.frames.track(handle) else { return own };
         let Switch { ports: local, forwarding, detours } = &mut self.switches[switch as usize];
         let Some(detours) = detours else { return own };
         let equally_near = forwarding.equally_near(self.frames.bytes(handle));
@@ -549,9 +566,20 @@ impl<E: Egress> Dataplane<E> {
         let local = &*local;
         let beside = &mut Drr { now, model, packet, local, ports, pool, equally_near };
         let Detours { detour_state, draws } = &mut **detours;
-        let way = detour_state.way((&packet, ttl), (from, own), beside, draws);
+        let is_from_host = matches!(beside.far_end(from), FarEnd::Host(_));
+        // A host's own count is not trusted: the field may have any value.
+        let track = match track.detours {
+            Some(_) if is_from_host => Track { detours: Some(0), ..track },
+            _ => track,
+        };
+        let way = detour_state.way((&packet, track), (from, own), beside, draws);
         if way != own {
             self.ports[local[usize::from(own)] as usize].counters.detoured += 1;
+        }
+        if let Some(detours) = track.detours.filter(|_| detour_state.counts_detours())
+            && (way != own || is_from_host)
+        {
+            self.frames.set_detours(handle, detours.saturating_add(u8::from(way != own)));
         }
         way
     }
@@ -670,7 +698,7 @@ impl<E: Egress> Dataplane<E> {
         let Some(impairer) = &mut port.impairer else {
             return self.push(arrival, number, event(handle));
         };
-        impairer.pass(self.frames.bytes(handle).to_vec(), &mut self.passed);
+        impairer.pass(self.frames.labelled(handle), &mut self.passed);
         self.frames.release(handle);
         while let Some(frame) = self.passed.pop_front() {
             let handle = self.frames.insert(&frame);
@@ -699,6 +727,10 @@ impl<E: Egress> Drr<'_, E> {
         port.release_sent(self.now, self.model, self.pool);
         port
     }
+
+    fn far_end(&self, local: u16) -> FarEnd {
+        self.ports[self.local[usize::from(local)] as usize].far_end
+    }
 }
 
 impl<E: Egress> LocalPorts for Drr<'_, E> {
@@ -716,11 +748,18 @@ impl<E: Egress> LocalPorts for Drr<'_, E> {
         egress.has_room(model, &packet, self.pool)
     }
     fn leads_to_switch(&self, port: u16) -> bool {
-        let far_end = self.ports[self.local[usize::from(port)] as usize].far_end;
-        matches!(far_end, FarEnd::Port(_))
+        matches!(self.far_end(port), FarEnd::Port(_))
     }
     fn is_equally_near(&self, port: u16) -> bool {
         self.equally_near.contains(&port)
+    }
+}
+
+/// Returns the forwarding of a switch; in a network with labels it looks at these first.
+fn below_labels(labels: Option<LabelTable>, forwarding: Forwarding) -> Forwarding {
+    match labels {
+        None => forwarding,
+        Some(table) => Forwarding::Labels(Box::new((table, forwarding))),
     }
 }
 

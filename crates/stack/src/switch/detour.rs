@@ -1,12 +1,17 @@
 //! Detours ([`trimline_switch::detour`]): their configuration, and the state of a switch.
 //!
-//! A frame has no count of detours. Instead its TTL gives the number of switches that it has left: Algorithm 1 of OPF
-//! as printed.
+//! The limit bounds a packet's detours. The header of an NDP packet counts them: a switch adds one to the low byte of
+//! IPv4's identification or IPv6's flow label, which no receiver reads and no checksum but IPv4's covers. The switch of
+//! the sending host sets it to zero. A packet of another protocol has no count; then the TTL gives an upper bound, the
+//! number of switches that it has left (OPF III-B, "DCC Inference"). [`DetourCount::Switches`] uses that bound for all
+//! packets: Algorithm 1 as printed.
 
 use serde::Deserialize;
 use trimline_packet::Packet;
 use trimline_switch::Rng;
 use trimline_switch::detour::{Counts, DetourModel, Hot, Pick, Seen, Steps, Target};
+
+use super::frames::Track;
 
 /// The default TTL of Linux and of this protocol's hosts.
 const INITIAL_TTL: u8 = 64;
@@ -39,6 +44,17 @@ pub enum DetourView {
     LastArrival,
 }
 
+/// The count that the limit bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DetourCount {
+    /// Detours of the packet. The switches that it has left, for a packet of another protocol.
+    #[default]
+    Detours,
+    /// Switches that the packet has left, by its TTL (OPF's Algorithm 1 as printed).
+    Switches,
+}
+
 /// The configuration of detours, with the keys of the simulator's scenarios and `initial_ttl`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,9 +65,11 @@ pub struct DetourConfig {
     /// A port that is seen to hold more packets is busy (OPF: opf-thresh). Default: an eighth less than the queue
     /// holds.
     pub threshold: Option<u32>,
-    /// A frame that has left this many switches is not detoured again (OPF: dcc-thresh). Default: 2 with OPF, otherwise
-    /// none.
+    /// A packet with this count is not detoured again (OPF: dcc-thresh). Default: 2 with OPF, otherwise none.
     pub limit: Option<u8>,
+    /// The count that the limit bounds; default: detours, as in the simulator.
+    #[serde(default)]
+    pub counts: DetourCount,
     /// The queue length that decisions see; default: the current one.
     #[serde(default)]
     pub seen: DetourView,
@@ -99,7 +117,11 @@ impl DetourConfig {
             DetourView::LastDeparture => Seen::LastDeparture,
             DetourView::LastArrival => Seen::LastArrivalThatLeft,
         };
-        let model = DetourModel { hot, limit, counts: Counts::Switches, seen, ..scheme };
+        let counts = match self.counts {
+            DetourCount::Detours => Counts::Detours,
+            DetourCount::Switches => Counts::Switches,
+        };
+        let model = DetourModel { hot, limit, counts, seen, ..scheme };
         Ok(Detour { model, initial_ttl })
     }
 }
@@ -130,7 +152,7 @@ impl Detour {
     }
 
     pub(super) fn describe(&self) -> String {
-        let DetourModel { hot, limit, seen, .. } = self.model;
+        let DetourModel { hot, limit, counts, seen, .. } = self.model;
         let what = match hot {
             Some(Hot::Above(threshold)) => {
                 format!(
@@ -152,9 +174,14 @@ impl Detour {
             Seen::LastDeparture => "at the last departure",
             Seen::LastArrivalThatLeft => "at the arrival of the last departed packet",
         };
-        let limit = match limit {
-            Some(limit) => format!("until it has left {limit} switches"),
-            None => "as long as its TTL lasts".to_owned(),
+        let limit = match (limit, counts) {
+            (Some(limit), Counts::Detours) => {
+                format!(
+                    "at most {limit} times (other protocols: until it has left {limit} switches)"
+                )
+            }
+            (Some(limit), Counts::Switches) => format!("until it has left {limit} switches"),
+            (None, _) => "as long as its TTL lasts".to_owned(),
         };
         format!(
             "{what}, {limit}; queue lengths are those {seen}; hosts send with a TTL of {}",
@@ -197,18 +224,25 @@ impl DetourState {
         DetourState { detour, registers: vec![0; ports] }
     }
 
-    /// Returns the exit of a frame that came by `input` and that routing sends to `own`. `ttl` is its decremented TTL.
+    /// Returns whether frames count their detours.
+    pub(super) fn counts_detours(&self) -> bool {
+        self.detour.model.counts == Counts::Detours
+    }
+
+    /// Returns the exit of a frame that came by `input` and that routing sends to `own`. This switch has decremented
+    /// the TTL of `track`.
     pub fn way(
         &self,
-        (packet, ttl): (&Packet, u8),
+        (packet, track): (&Packet, Track),
         (input, own): (u16, u16),
         ports: &mut impl LocalPorts,
         rng: &mut impl Rng,
     ) -> u16 {
         let model = &self.detour.model;
-        let switches = self.detour.switches(ttl);
+        let switches = self.detour.switches(track.time_to_live);
+        let detours = track.detours.unwrap_or(switches);
         let held = self.seen(own, ports);
-        let may_leave = model.applies(packet, Steps { switches, ..Steps::default() })
+        let may_leave = model.applies(packet, Steps { switches, detours, ..Steps::default() })
             && model.is_hot(held, || !ports.has_room(own));
         if !may_leave {
             return own;
@@ -265,11 +299,14 @@ mod tests {
     #[test]
     fn detour_defaults_match_the_simulator() {
         let opf = DetourConfig::default().check(LONGEST).unwrap();
-        assert_eq!(opf.model, DetourModel { counts: Counts::Switches, ..DetourModel::opf(56) });
+        assert_eq!(opf.model, DetourModel::opf(56));
         assert_eq!([63, 62, 0, 255].map(|ttl| opf.switches(ttl)), [0, 1, 63, 64]);
         let of = |scheme| DetourConfig { scheme, ..DetourConfig::default() };
         let dibs = of(DetourScheme::Dibs).check(LONGEST).unwrap().model;
-        assert_eq!(dibs, DetourModel { counts: Counts::Switches, ..DetourModel::dibs() });
+        assert_eq!(dibs, DetourModel::dibs());
+        let counts = DetourCount::Switches;
+        let printed = DetourConfig { counts, ..DetourConfig::default() }.check(LONGEST).unwrap();
+        assert_eq!(printed.model, DetourModel { counts: Counts::Switches, ..DetourModel::opf(56) });
     }
 
     #[test]

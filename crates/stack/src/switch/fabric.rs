@@ -180,6 +180,11 @@ impl Fabric {
         of_each!(&self.0, plane => plane.lost_ways)
     }
 
+    /// Returns the number of frames with a label that the table of a switch does not have.
+    pub fn unknown_labels(&self) -> u64 {
+        of_each!(&self.0, plane => plane.unknown_labels)
+    }
+
     /// Returns the frames dropped because hosts exceeded their cables' rates for too long.
     pub fn dropped_at_ingress(&self) -> u64 {
         of_each!(&self.0, plane => plane.dropped_at_ingress())

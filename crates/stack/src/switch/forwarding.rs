@@ -7,7 +7,10 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::RngStream;
 
+use super::exit::Exit;
+use super::frames::Stored;
 use super::ip_header::IpHeader;
+use super::labels::LabelTable;
 
 /// The choice among equal next hops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -20,22 +23,14 @@ pub enum Spread {
     Spray,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
-    /// By this port of the switch.
-    By(u16),
-    /// By all ports except the input.
-    Flood,
-    /// None: no route, or TTL expired.
-    Nowhere,
-}
-
 #[derive(Debug)]
 pub(super) enum Forwarding {
     /// Learned ports of Ethernet addresses (in networks without loops).
     L2(Learned),
     /// Ports by IP address.
     L3(Table),
+    /// Ports by label, and below that the other forwarding of a frame without labels.
+    Labels(Box<(LabelTable, Forwarding)>),
 }
 
 #[derive(Debug)]
@@ -95,12 +90,33 @@ impl Forwarding {
                 entries.values_mut().for_each(|(_, received)| *received = received.set_back(by));
             }
             Forwarding::L3(_) => {}
+            Forwarding::Labels(both) => both.1.set_back(by),
+        }
+    }
+
+    /// Returns the table of IP addresses, if the switch has one.
+    pub(super) fn addresses_mut(&mut self) -> Option<&mut Table> {
+        match self {
+            Forwarding::L2(_) => None,
+            Forwarding::L3(table) => Some(table),
+            Forwarding::Labels(both) => both.1.addresses_mut(),
         }
     }
 
     /// Returns the exit of a frame that came in by `port`. L3 decrements its TTL.
-    pub(super) fn exit(&mut self, now: Time, port: u16, bytes: &mut [u8]) -> Exit {
+    pub(super) fn exit(&mut self, now: Time, port: u16, frame: &mut Stored) -> Exit {
+        let bytes = &mut frame.bytes[..];
         match self {
+            Forwarding::Labels(both) => {
+                let (table, below) = &mut **both;
+                match table.exit(&mut frame.labels, bytes) {
+                    Some((exit, popped)) => {
+                        frame.packet.wire_bytes -= popped;
+                        exit
+                    }
+                    None => below.exit(now, port, frame),
+                }
+            }
             Forwarding::L2(learned) => {
                 let address = |at: usize| -> [u8; 6] {
                     bytes.get(at..at + 6).and_then(|a| a.try_into().ok()).unwrap_or([0xff; 6])
@@ -122,7 +138,8 @@ impl Forwarding {
 
     pub(super) fn equally_near(&self, bytes: &[u8]) -> &[u16] {
         match self {
-            Forwarding::L2(_) => &[],
+            // No switch with labels detours.
+            Forwarding::L2(_) | Forwarding::Labels(_) => &[],
             Forwarding::L3(table) => {
                 let ports = IpHeader::of(bytes)
                     .and_then(|network| table.routes.get(&network.destination(bytes)));

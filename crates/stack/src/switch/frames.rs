@@ -3,7 +3,7 @@
 //! The simulator's arena has a similar free list, whose slots are half a cache line without bytes, so that a packet
 //! costs one line. Ten lines of code are alike, and no crate lies below both.
 
-use trimline_packet::wire::{Frame, Lengths, Profile, View};
+use trimline_packet::wire::{Frame, LabelStack, Lengths, Profile, View};
 use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
@@ -17,9 +17,18 @@ use super::pfabric;
 
 const FCS_BYTES: usize = 4;
 
+/// The way of a frame so far, as its IP header has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// The TTL, which every switch decrements.
+    pub time_to_live: u8,
+    /// The number of detours; `None` if the frame has no count.
+    pub detours: Option<u8>,
+}
+
 #[derive(Debug)]
-struct Stored {
-    packet: Packet,
+pub(super) struct Stored {
+    pub(super) packet: Packet,
     next: Handle,
     /// The arrival at the port where it waits, if recorded.
     since: Time,
@@ -27,7 +36,10 @@ struct Stored {
     input: Option<u16>,
     /// Packets that it found at its port, if recorded.
     found: u16,
-    bytes: Vec<u8>,
+    /// Its bytes, without labels.
+    pub(super) bytes: Vec<u8>,
+    /// Its labels, which stand before its IP header on the wire.
+    pub(super) labels: LabelStack,
 }
 
 /// Frames by handle, with the packet that ports see.
@@ -41,22 +53,52 @@ pub struct Frames {
     pub(super) at_last_hop: bool,
     /// Packets of other protocols without payload are notified, too.
     pub(super) notifies_control: bool,
+    /// Frames may have labels before their IP header.
+    pub(super) reads_labels: bool,
 }
 
 impl Frames {
     /// Returns an empty memory.
     pub fn new(profile: Profile, lengths: Lengths) -> Frames {
         let (slots, free) = (Vec::new(), Vec::new());
-        Frames { slots, free, profile, lengths, at_last_hop: false, notifies_control: false }
+        Frames {
+            slots,
+            free,
+            profile,
+            lengths,
+            at_last_hop: false,
+            notifies_control: false,
+            reads_labels: false,
+        }
     }
 
     /// Stores a frame. Ports trim and queue it by its DSCP alone.
     pub fn insert(&mut self, frame: &[u8]) -> Handle {
-        let packet = describe(frame, &self.profile);
+        match IpHeader::of(frame) {
+            None => self.insert_other(frame),
+            network => self.insert_unlabelled(frame, network),
+        }
+    }
+
+    /// Stores a frame that is not IP, or that has labels before its IP header.
+    #[cold]
+    fn insert_other(&mut self, frame: &[u8]) -> Handle {
+        let split = LabelStack::split(frame).filter(|_| self.reads_labels);
+        let Some((labels, plain)) = split else { return self.insert_unlabelled(frame, None) };
+        let handle = self.insert_unlabelled(&plain, IpHeader::of(&plain));
+        let slot = &mut self.slots[handle.index()];
+        slot.labels = labels;
+        slot.packet.wire_bytes = slot.packet.wire_bytes.saturating_add(labels.bytes() as u16);
+        handle
+    }
+
+    fn insert_unlabelled(&mut self, frame: &[u8], network: Option<IpHeader>) -> Handle {
+        let packet = describe(frame, network, &self.profile);
         match self.free.pop() {
             Some(handle) => {
                 let slot = &mut self.slots[handle.index()];
                 slot.packet = packet;
+                slot.labels.clear();
                 slot.bytes.clear();
                 slot.bytes.extend_from_slice(frame);
                 handle
@@ -64,14 +106,31 @@ impl Frames {
             None => {
                 let handle = Handle::new(self.slots.len() as u32);
                 let (next, since, input, found) = (Handle::NONE, Time::ZERO, None, 0);
-                let bytes = frame.to_vec();
-                self.slots.push(Stored { packet, next, since, input, found, bytes });
+                let (bytes, labels) = (frame.to_vec(), LabelStack::default());
+                self.slots.push(Stored { packet, next, since, input, found, bytes, labels });
                 handle
             }
         }
     }
 
-    /// Returns the bytes of a frame.
+    /// Returns a frame with its labels, as it is on a wire.
+    #[cold]
+    pub(super) fn labelled(&self, handle: Handle) -> Vec<u8> {
+        let Stored { bytes, labels, .. } = &self.slots[handle.index()];
+        let mut bytes = bytes.clone();
+        labels.push_onto(&mut bytes);
+        bytes
+    }
+
+    pub(super) fn has_labels(&self, handle: Handle) -> bool {
+        !self.slots[handle.index()].labels.is_empty()
+    }
+
+    pub(super) fn stored_mut(&mut self, handle: Handle) -> &mut Stored {
+        &mut self.slots[handle.index()]
+    }
+
+    /// Returns the bytes of a frame, without labels.
     pub fn bytes(&self, handle: Handle) -> &[u8] {
         &self.slots[handle.index()].bytes
     }
@@ -98,10 +157,27 @@ impl Frames {
         self.slots[handle.index()].found = packets.min(u16::MAX.into()) as u16;
     }
 
-    /// Returns the TTL of a frame; `None` if it is not IP.
-    pub fn time_to_live(&self, handle: Handle) -> Option<u8> {
+    /// Returns what the IP header says about a frame's way; `None` if it is not IP. The header of an NDP packet counts
+    /// its detours; other protocols have a use of their own for the field.
+    pub fn track(&self, handle: Handle) -> Option<Track> {
         let bytes = self.bytes(handle);
-        IpHeader::of(bytes).map(|network| network.time_to_live(bytes))
+        let network = IpHeader::of(bytes)?;
+        let detours = self.counts_detours(bytes).and_then(|network| network.detours(bytes));
+        Some(Track { time_to_live: network.time_to_live(bytes), detours })
+    }
+
+    fn counts_detours(&self, bytes: &[u8]) -> Option<IpHeader> {
+        let is_ours = Frame::new(bytes).is_ok_and(|frame| is_ours(&frame, &self.profile));
+        IpHeader::of(bytes).filter(|_| is_ours)
+    }
+
+    /// Writes the number of detours into the header of an NDP packet.
+    pub fn set_detours(&mut self, handle: Handle, detours: u8) {
+        let Some(network) = self.counts_detours(self.bytes(handle)) else { return };
+        let bytes = self.bytes_mut(handle);
+        if network.detours(bytes).is_some() {
+            network.set_detours(bytes, detours);
+        }
     }
 
     pub(super) fn release(&mut self, handle: Handle) {
@@ -118,6 +194,7 @@ impl Frames {
         let turned = Frame::bounce(&mut slot.bytes, &self.profile).is_ok();
         if turned {
             slot.packet.bounce();
+            slot.drop_labels();
         }
         turned
     }
@@ -174,7 +251,7 @@ impl Frames {
     /// Returns the reason why there is no notification; the frame is unchanged.
     pub fn notify(&mut self, handle: Handle) -> Result<u16, Unnotified> {
         let Frames { slots, profile, notifies_control, .. } = self;
-        let Stored { packet, input, bytes, .. } = &mut slots[handle.index()];
+        let Stored { packet, input, bytes, labels, .. } = &mut slots[handle.index()];
         let network = notification::between_hosts(bytes, profile.notification)?;
         if input.is_none() {
             return Err(Unnotified::Group);
@@ -185,6 +262,7 @@ impl Frames {
         };
         bytes.truncate(left);
         let before = packet.wire_bytes;
+        labels.clear();
         packet.notify();
         let on_wire = (left + FCS_BYTES).max(packet.wire_bytes.into());
         packet.wire_bytes = before.min(on_wire.min(u16::MAX.into()) as u16);
@@ -193,7 +271,9 @@ impl Frames {
 
     pub(super) fn describe_again(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.index()];
-        slot.packet = describe(&slot.bytes, &self.profile);
+        slot.packet = describe(&slot.bytes, IpHeader::of(&slot.bytes), &self.profile);
+        let labels = slot.labels.bytes() as u16;
+        slot.packet.wire_bytes = slot.packet.wire_bytes.saturating_add(labels);
     }
 }
 
@@ -221,7 +301,16 @@ impl Packets for Frames {
             .expect("what ports take for trimmable can be trimmed");
         slot.bytes.truncate(left);
         let on_wire = (left + FCS_BYTES).min(usize::from(u16::MAX)) as u16;
-        slot.packet.trim(trimmed_bytes.max(on_wire))
+        let labels = slot.labels.bytes() as u16;
+        slot.packet.trim(trimmed_bytes.max(on_wire).saturating_add(labels))
+    }
+}
+
+impl Stored {
+    /// Removes the labels of a header that returns to its sender: they lead to the receiver.
+    fn drop_labels(&mut self) {
+        self.packet.wire_bytes -= self.labels.bytes() as u16;
+        self.labels.clear();
     }
 }
 
@@ -233,7 +322,7 @@ fn is_ours(frame: &Frame<'_>, profile: &Profile) -> bool {
 /// Returns the ports' view of a frame. Its class is its DSCP; frames that are not IP, or with a DSCP unknown to the
 /// profile, may only be dropped. DATA counts as in the simulator, with its payload and 64 bytes. All else counts as in
 /// Ethernet, with FCS, and so does DATA longer than it says.
-fn describe(bytes: &[u8], profile: &Profile) -> Packet {
+fn describe(bytes: &[u8], network: Option<IpHeader>, profile: &Profile) -> Packet {
     let mut packet = Packet {
         source: HostId::new(0),
         destination: HostId::new(0),
@@ -249,7 +338,7 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
         service: Service::Droppable.into(),
         marks: 0,
     };
-    let Some(network) = IpHeader::of(bytes) else { return packet };
+    let Some(network) = network else { return packet };
     packet.marks = network.marks(bytes);
     // NDP packets are UDP with the protocol's 16 bytes; a frame that cannot be read so cannot be trimmed.
     let Ok(frame) = Frame::new(bytes) else { return packet };
@@ -301,7 +390,8 @@ mod tests {
         let (bytes, mut frame) = (vec![7; payload], Vec::new());
         datagram.emit(Ethernet::default(), &Profile::PAPER, &bytes, &[], &mut frame).unwrap();
         frame.resize(frame.len() + behind, 0);
-        (describe(&frame, &Profile::PAPER).wire_bytes, frame.len() + FCS_BYTES)
+        let described = describe(&frame, IpHeader::of(&frame), &Profile::PAPER);
+        (described.wire_bytes, frame.len() + FCS_BYTES)
     }
 
     #[test]

@@ -155,10 +155,40 @@ impl IpHeader {
         bytes[self.time_to_live_at()]
     }
 
+    /// Returns the number of detours that switches have written into the header: the low byte of the identification of
+    /// an IPv4 packet that may not be fragmented, or of the flow label of IPv6. Receivers read neither (RFC 6864, 4.1;
+    /// RFC 6437, 2). `None` for a packet that may be fragmented, which needs its identification.
+    pub(super) fn detours(self, bytes: &[u8]) -> Option<u8> {
+        match self {
+            // "Don't fragment", no further fragment, offset 0.
+            IpHeader::V4(_) => (bytes[IP + 6..IP + 8] == [0x40, 0]).then(|| bytes[IP + 5]),
+            IpHeader::V6 => Some(bytes[IP + 3]),
+        }
+    }
+
+    /// Writes the number of detours, where [`IpHeader::detours`] reads it.
+    pub(super) fn set_detours(self, bytes: &mut [u8], detours: u8) {
+        match self {
+            IpHeader::V4(_) => {
+                change_word(bytes, IP + 4, |word| word & 0xff00 | u16::from(detours));
+            }
+            IpHeader::V6 => bytes[IP + 3] = detours,
+        }
+    }
+
     fn time_to_live_at(self) -> usize {
         match self {
             IpHeader::V4(_) => IP + 8,
             IpHeader::V6 => IP + 7,
+        }
+    }
+
+    /// Replaces the TTL.
+    pub(super) fn set_time_to_live(self, bytes: &mut [u8], ttl: u8) {
+        let at = self.time_to_live_at();
+        match self {
+            IpHeader::V4(_) => change_word(bytes, at, |word| word & 0xff | u16::from(ttl) << 8),
+            IpHeader::V6 => bytes[at] = ttl,
         }
     }
 
@@ -239,6 +269,28 @@ mod tests {
             let parsed = Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap();
             assert_eq!(parsed.datagram.marks, Packet::MARK_ECT | Packet::MARK_CE);
             assert_eq!(header.destination(&bytes), parsed.datagram.destination);
+        }
+    }
+
+    #[test]
+    fn a_detour_count_changes_nothing_that_a_receiver_reads() {
+        for v6 in [false, true] {
+            let mut bytes = frame(v6);
+            let before = Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap().datagram;
+            let header = IpHeader::of(&bytes).unwrap();
+            for detours in 0..=255 {
+                header.set_detours(&mut bytes, detours);
+                assert_eq!(header.detours(&bytes), Some(detours));
+                assert!(header.is_sound(&bytes));
+                let after = Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap().datagram;
+                assert_eq!(after, before);
+            }
+        }
+        let mut fragment = frame(false);
+        let header = IpHeader::of(&fragment).unwrap();
+        for flags in [[0, 0], [0x20, 0], [0x40, 1]] {
+            fragment[IP + 6..IP + 8].copy_from_slice(&flags);
+            assert_eq!(header.detours(&fragment), None, "{flags:?}");
         }
     }
 

@@ -54,6 +54,8 @@ const INSPECTION_INTERVAL: TimeDelta = TimeDelta::from_ms(100);
 pub struct Losses {
     /// Frames without a route.
     pub without_way: u64,
+    /// Frames with a label that the table of a switch does not have.
+    pub unknown_label: u64,
     /// Frames dropped because hosts exceeded their cables' rates for too long.
     pub dropped_at_ingress: u64,
     /// Frames dropped by full FIFOs of pacers.
@@ -75,6 +77,7 @@ impl Losses {
     pub fn named(&self) -> [(&'static str, u64); 8] {
         let Losses {
             without_way,
+            unknown_label,
             dropped_at_ingress,
             dropped_by_pacer,
             refused,
@@ -85,6 +88,7 @@ impl Losses {
         } = *self;
         [
             ("without_way", without_way),
+            ("unknown_label", unknown_label),
             ("dropped_at_ingress", dropped_at_ingress),
             ("dropped_by_pacer", dropped_by_pacer),
             ("refused", refused),
@@ -187,6 +191,7 @@ impl<I: PacketIo> Runner<I> {
         let of_all = |count: fn(&I) -> u64| self.interfaces.iter().map(count).sum();
         Losses {
             without_way: self.fabric.lost_ways(),
+            unknown_label: self.fabric.unknown_labels(),
             dropped_at_ingress: self.fabric.dropped_at_ingress(),
             dropped_by_pacer: self.fabric.dropped_by_pacers(),
             refused: self.refused,

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
+use trimline_packet::wire::LabelStack;
 
 use super::ip_header::IpHeader;
 use super::quantity::{Ethernet, ethernet_text};
@@ -124,6 +125,11 @@ fn source(bytes: &[u8]) -> Option<IpAddr> {
         [0x08, 0x06] => {
             let sender = bytes.get(ARP_SENDER..)?.first_chunk::<4>()?;
             Ipv4Addr::from(*sender).into()
+        }
+        // Below labels.
+        [0x88, 0x47] => {
+            let (_, plain) = LabelStack::split(bytes)?;
+            IpHeader::of(&plain)?.source(&plain)
         }
         _ => IpHeader::of(bytes)?.source(bytes),
     };

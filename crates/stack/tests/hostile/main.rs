@@ -16,6 +16,7 @@ mod limits;
 mod links;
 mod offloads;
 mod reading;
+mod reserve;
 mod running;
 mod switches;
 mod two;

@@ -29,16 +29,62 @@ struct Fabrics {
     bad: &'static str,
     /// True if hosts have one address, and leaves choose the core switch by a hash of the flow.
     is_hashed: bool,
+    /// True if hosts push labels, and no switch has a route.
+    is_labelled: bool,
+}
+
+/// The labels of a host's paths: a label for each core switch, which every switch knows, or one for each switch.
+fn stacks(to: usize, is_source_route: bool) -> Vec<Vec<u32>> {
+    let to = to as u32;
+    let stack = |core: u32| match is_source_route {
+        false => vec![100 + core * 10 + to],
+        true => vec![20 + core, 30 + to, 40 + to],
+    };
+    (0..WAYS as u32).map(stack).collect()
+}
+
+/// The label table of a switch between two hosts: one at each leaf.
+fn labels(switch: &str, cores: &[String]) -> String {
+    let mut all = Vec::new();
+    let leaf = |host: usize| ["left", "right"][host];
+    for (core, name) in cores.iter().enumerate() {
+        for to in 0..2 {
+            let label = 100 + core * 10 + to;
+            let next = match switch {
+                other if other == leaf(to) => format!("to = \"h{to}\""),
+                "left" | "right" => format!("to = \"{name}\", swap = {label}"),
+                other if other == name => format!("to = \"{}\", swap = {label}", leaf(to)),
+                _ => continue,
+            };
+            all.push(format!("{{ label = {label}, {next} }}"));
+        }
+        if let "left" | "right" = switch {
+            all.push(format!("{{ label = {}, to = \"{name}\" }}", 20 + core));
+        }
+    }
+    for to in 0..2 {
+        match switch {
+            other if other == leaf(to) => {
+                all.push(format!("{{ label = {}, to = \"h{to}\" }}", 40 + to))
+            }
+            "left" | "right" => {}
+            _ => all.push(format!("{{ label = {}, to = \"{}\" }}", 30 + to, leaf(to))),
+        }
+    }
+    format!("labels = [{}]", all.join(", "))
 }
 
 fn world(hosts_per_leaf: usize, fabrics: Fabrics, change: impl Fn(&mut Config)) -> World {
-    let Fabrics { bad, is_hashed } = fabrics;
+    let Fabrics { bad, is_hashed, is_labelled } = fabrics;
     let ways = if is_hashed { 1 } else { WAYS };
     let mut text = String::from("rate = \"10Gbps\"\ndelay = \"1us\"\nseed = 1\n");
     let names = ["left", "right"].map(String::from);
     let cores: Vec<String> = (0..WAYS).map(|core| format!("core{core}")).collect();
     for name in names.iter().chain(&cores) {
         writeln!(text, "[[switch]]\nname = \"{name}\"").unwrap();
+        if is_labelled {
+            writeln!(text, "{}", labels(name, &cores)).unwrap();
+        }
     }
     for (number, core) in (0u16..).zip(&cores) {
         for leaf in &names {
@@ -50,7 +96,7 @@ fn world(hosts_per_leaf: usize, fabrics: Fabrics, change: impl Fn(&mut Config)) 
     for host in 0..count {
         let leaf = &names[host / hosts_per_leaf];
         writeln!(text, "[[host]]\nswitch = \"{leaf}\"\ninterface = \"h{host}\"").unwrap();
-        for (number, core) in cores.iter().take(ways).enumerate() {
+        for (number, core) in cores.iter().take(ways).enumerate().filter(|_| !is_labelled) {
             writeln!(text, "[[host.addresses]]\naddress = \"{}\"", way(host, number)).unwrap();
             if !is_hashed {
                 writeln!(text, "through = \"{core}\"").unwrap();
@@ -63,15 +109,22 @@ fn world(hosts_per_leaf: usize, fabrics: Fabrics, change: impl Fn(&mut Config)) 
     let hosts = near.into_iter().enumerate().map(|(number, end)| {
         let mut config = Config::new(way(number, 0), 9100, BitRate::from_gbps(10)).unwrap();
         let addresses = |host: usize| -> Vec<IpAddr> {
-            (0..WAYS).filter(|_| !is_hashed).map(|path| way(host, path)).collect()
+            (0..WAYS).filter(|_| !is_hashed && !is_labelled).map(|path| way(host, path)).collect()
         };
         config.ways = addresses(number);
         config.streams = Some(Streams::seeded(number as u64));
+        if is_labelled {
+            config.leave_room_for_labels(3);
+        }
         change(&mut config);
         let mut host = Host::new(end, config, clock.clone());
         for peer in (0..count).filter(|&peer| peer != number) {
             let next_hop = [2, 0, 0, 0, 0, peer as u8];
             host.core().add_peer(way(peer, 0), &addresses(peer), next_hop);
+            if is_labelled {
+                // One end has source routes.
+                host.core().label_peer(way(peer, 0), &stacks(peer, number == 0)).unwrap();
+            }
         }
         host.core().number_connections_from(number as u32 * 1000);
         host.listen(SERVICE);
@@ -245,6 +298,101 @@ fn no_healthy_path_is_removed() {
         }
     }
     assert!(trimmed > 100, "{trimmed} trimmed");
+}
+
+/// No switch has a route: all packets go by labels, in both directions.
+#[test]
+fn hosts_send_on_label_switched_paths_and_source_routes() {
+    let labelled = Fabrics { is_labelled: true, ..Fabrics::default() };
+    let mut world = world(1, labelled, |_| {});
+    world.flow(0, 1, 10_000_000);
+    world.flow(1, 0, 10_000_000);
+    for leaf in [0, 1] {
+        let sent = world.sent_by_way(leaf);
+        let (min, max) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
+        assert!(*min > 300 && max - min < 20, "{sent:?}");
+    }
+    let fabric = world.switches.fabric();
+    assert_eq!((fabric.lost_ways(), fabric.unknown_labels()), (0, 0));
+    let board = world.board(1);
+    assert!(
+        board.iter().all(|path| path.counters.lost == 0 && path.counters.acked > 200),
+        "{board:?}"
+    );
+}
+
+#[test]
+fn an_impossible_label_of_a_path_is_refused() {
+    let mut config = Config::new(way(0, 0), 9100, BitRate::from_gbps(10)).unwrap();
+    config.leave_room_for_labels(2);
+    let mut core = trimline_stack::host::Core::new(config);
+    let peer = way(1, 0);
+    let error = |core: &mut trimline_stack::host::Core, stacks: &[Vec<u32>]| {
+        core.label_peer(peer, stacks).unwrap_err()
+    };
+    assert!(error(&mut core, &[vec![16]]).contains("an unknown peer"));
+    core.add_peer(peer, &[], [2; 6]);
+    for stack in [vec![], vec![15], vec![16, 17, 18], vec![1 << 20]] {
+        assert!(error(&mut core, &[stack]).contains("expected 1 to 2 labels"));
+    }
+    assert!(error(&mut core, &[]).contains("at least one path"));
+    assert_eq!(core.label_peer(peer, &[vec![16], vec![17, 18]]), Ok(()));
+    core.add_peer(way(2, 0), &[way(2, 0), way(2, 1)], [2; 6]);
+    assert!(core.label_peer(way(2, 0), &[vec![16]]).unwrap_err().contains("not both"));
+}
+
+/// NDP 3.2.3: hosts hear of routing updates. What was under way on the path still counts for it.
+#[test]
+fn a_running_flow_leaves_a_withdrawn_path_and_returns_to_it() {
+    for is_labelled in [false, true] {
+        let fabrics = Fabrics { is_labelled, ..Fabrics::default() };
+        let mut world = world(1, fabrics, |_| {});
+        let core = world.hosts[0].core();
+        let connection = core.connect(way(1, 0), SERVICE, Options::default()).unwrap();
+        core.send(connection, &vec![5; 30_000_000]).unwrap();
+        core.close(connection);
+        let begin = world.clock.now();
+        let after = |us: u64| begin.saturating_add(trimline_packet::TimeDelta::from_us(us));
+        let sent_until = |world: &mut World, us: u64| {
+            world.run(|world| {
+                // A receiver that does not read is not sent to.
+                let core = world.hosts[1].core();
+                while let Some(connection) = core.next_readable() {
+                    assert_eq!(core.receive(connection), Ok(None), "it is still under way");
+                }
+                world.clock.now() >= after(us)
+            });
+            world.sent_by_way(0)
+        };
+        let early = sent_until(&mut world, 4000);
+        assert!(early.iter().all(|&packets| packets > 50), "{early:?}");
+        let now = world.clock.now();
+        let change = |world: &mut World, now, is_there: bool| {
+            let core = world.hosts[0].core();
+            match is_there {
+                false => core.withdraw_path(now, way(1, 0), BAD),
+                true => core.announce_path(now, way(1, 0), BAD),
+            }
+        };
+        assert!(change(&mut world, now, false) && !change(&mut world, now, false));
+        assert!(world.board(1)[usize::from(BAD)].is_withdrawn);
+        let before = sent_until(&mut world, 4100);
+        let without = sent_until(&mut world, 10_000);
+        let bad = usize::from(BAD);
+        assert_eq!(without[bad], before[bad], "the path is not used");
+        assert!(without[0] > before[0] + 200, "and the flow goes on: {without:?}");
+        assert!(change(&mut world, now, true) && !change(&mut world, now, true));
+        let with = sent_until(&mut world, 14_000);
+        assert!(with[bad] > without[bad] + 100, "{with:?}");
+        // A new connection knows what was withdrawn before, and of paths that are all withdrawn it uses all.
+        let core = world.hosts[0].core();
+        for path in 0..WAYS as u16 {
+            assert!(core.withdraw_path(now, way(1, 0), path));
+        }
+        assert!(!core.withdraw_path(now, way(1, 0), WAYS as u16), "an unknown path");
+        assert!(!core.withdraw_path(now, way(9, 0), 0), "an unknown peer");
+        world.flow(0, 1, 1000);
+    }
 }
 
 /// A request ends before it knows its paths.

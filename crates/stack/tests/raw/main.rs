@@ -14,7 +14,7 @@ use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::{Idle, Options};
-use trimline_stack::io::{PacketIo, neighbours};
+use trimline_stack::io::{PacketIo, Routed, neighbours};
 use trimline_testbed::group::Group;
 use trimline_testbed::namespace::allowed;
 use trimline_testbed::network::{Shape, TestNetwork, address, ethernet};
@@ -68,6 +68,26 @@ fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
     });
     assert!(done.unwrap(), "{} of {} messages", got.len(), messages.len());
     assert!(got == messages);
+}
+
+/// NDP 3.2.3: a host hears of a changed route at once, and asks what it says.
+#[test]
+fn changed_routes_are_heard() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let mut socket = network.socket(0).unwrap();
+    let peer = address(1, 0).into();
+    assert_eq!((socket.routes_changed(), socket.routed(peer)), (false, Routed::Yes));
+    let line = |verb: &str, kind: &str| vec![format!("route {verb} {kind} {}/32", address(1, 0))];
+    for kind in ["unreachable", "prohibit", "blackhole"] {
+        network.hosts[0].namespace.ip(&line("add", kind)).unwrap();
+        assert_eq!((socket.routes_changed(), socket.routed(peer)), (true, Routed::No), "{kind}");
+        assert!(!socket.routes_changed());
+        network.hosts[0].namespace.ip(&line("del", kind)).unwrap();
+        assert_eq!((socket.routes_changed(), socket.routed(peer)), (true, Routed::Yes), "{kind}");
+    }
+    let nowhere = [192, 0, 2, 1].into();
+    assert_eq!(socket.routed(nowhere), Routed::No, "no route");
+    assert_eq!(socket.routed([127, 0, 0, 1].into()), Routed::No, "by another interface");
 }
 
 #[test]

@@ -118,9 +118,93 @@ fn detours_read_the_queue_length_that_the_last_departed_packet_found() {
     assert!(0 < arrival && arrival < now, "{now} now, {arrival} as the last to leave found them");
 }
 
+/// Returns the number of detours in the header of a frame.
+fn detours(bytes: &[u8]) -> u8 {
+    match bytes[14] >> 4 {
+        4 => bytes[19],
+        _ => bytes[17],
+    }
+}
+
+/// An incast fills the ports behind the core, which a packet reaches after two switches.
+#[test]
+fn packets_are_detoured_behind_the_core_at_most_twice() {
+    for v6 in [false, true] {
+        let mut fabric = leaf_spine(OPF).unwrap();
+        let arrived = incast(&mut fabric, 12, v6, Packet::MARK_UNSCHEDULED);
+        let mut by_count = [0u64; 3];
+        let mut switches = std::collections::BTreeSet::new();
+        for (_, bytes) in &arrived {
+            let count = detours(bytes);
+            assert!(count <= 2, "{count} detours");
+            by_count[usize::from(count)] += 1;
+            switches.insert(64 - time_to_live(bytes));
+            let parsed = Frame::new(bytes).unwrap().parse(&Profile::PAPER).unwrap();
+            assert_eq!(parsed.payload.len(), usize::from(PAYLOAD), "{v6}");
+        }
+        assert!(by_count.iter().all(|&packets| packets > 0), "{by_count:?}");
+        // Two detours of spines to other leaves: seven switches. At the fifth a packet has left four.
+        assert_eq!(switches.last(), Some(&7), "{switches:?}");
+        if !v6 {
+            let sums = arrived.iter().map(|(_, bytes)| bytes[14..34].chunks(2).fold(0u32, add));
+            assert!(sums.into_iter().all(|sum| sum == 0xffff), "IPv4's checksum is right");
+        }
+        let counted = by_count[1] + 2 * by_count[2];
+        let dropped: u64 = fabric.counters().map(|(_, _, counters)| counters.dropped).sum();
+        let all = detoured(&fabric);
+        assert!((counted..=counted + 2 * dropped).contains(&all), "{counted} of {all}");
+    }
+}
+
+/// A kernel writes any identification, and a host could forge a count.
+#[test]
+fn a_count_of_detours_from_a_host_is_not_trusted() {
+    let with = |forged: u8| {
+        let mut fabric = leaf_spine(OPF).unwrap();
+        for sequence in 0..6 {
+            for from in HOSTS + 1..=LEAVES * HOSTS {
+                let mut bytes = data(from, 1, true, sequence, Packet::MARK_UNSCHEDULED);
+                bytes[17] = forged;
+                fabric.host_sends(Time::ZERO, u32::from(from) - 1, &bytes);
+            }
+        }
+        let arrived: Vec<u8> = run(&mut fabric).iter().map(|(.., bytes)| detours(bytes)).collect();
+        (detoured(&fabric), arrived)
+    };
+    assert!(with(0).0 > 0);
+    assert_eq!(with(200), with(0));
+}
+
+/// A frame of another protocol has no count, so its TTL bounds its detours.
+#[test]
+fn a_packet_of_another_protocol_is_bounded_by_its_ttl() {
+    let head = "profile = \"drop-tail\"\npackets = 20\n\
+                detour = { scheme = \"dibs\", limit = 1 }";
+    let arrived_with = |port: u16, ttl: u8| {
+        let mut fabric = leaf_spine(head).unwrap();
+        for sequence in 0..12 {
+            for from in HOSTS + 1..=LEAVES * HOSTS {
+                let mut bytes = data(from, 1, true, sequence, 0);
+                let at = 14 + 40 + 2;
+                bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
+                (bytes[17], bytes[21]) = (9, ttl);
+                fabric.host_sends(Time::ZERO, u32::from(from) - 1, &bytes);
+            }
+        }
+        let labels: Vec<u8> = run(&mut fabric).iter().map(|(.., bytes)| detours(bytes)).collect();
+        (detoured(&fabric), labels)
+    };
+    let (ours, counts) = arrived_with(Profile::PAPER.port, 64);
+    assert!(ours > 0 && counts.iter().all(|&count| count <= 1), "{counts:?}");
+    let (others, labels) = arrived_with(9, 64);
+    assert_eq!(others, 0, "no first switch is full, and at the second the TTL says one switch");
+    assert!(labels.iter().all(|&label| label == 9), "its flow label is its own");
+}
+
 #[test]
 fn a_packet_that_has_left_two_switches_is_not_detoured() {
-    let mut fabric = leaf_spine(OPF).unwrap();
+    let head = OPF.replace("threshold = 2", "threshold = 2, counts = \"switches\"");
+    let mut fabric = leaf_spine(&head).unwrap();
     let arrived = incast(&mut fabric, 12, false, Packet::MARK_UNSCHEDULED);
     let mut hops: BTreeMap<u8, u32> = BTreeMap::new();
     for (_, bytes) in &arrived {
@@ -130,6 +214,7 @@ fn a_packet_that_has_left_two_switches_is_not_detoured() {
     // Three switches without a detour. A leaf may send to another spine: three too. A spine may send to another leaf,
     // which is the third switch and sends on, up and down again: five.
     assert_eq!(hops.keys().copied().collect::<Vec<_>>(), [3, 5], "{hops:?}");
+    assert!(arrived.iter().all(|(_, bytes)| detours(bytes) == 0), "nothing is written");
 }
 
 fn add(sum: u32, word: &[u8]) -> u32 {
@@ -201,8 +286,9 @@ fn packets_are_sprayed_over_equal_cost_ports_only() {
 /// A TTL of hosts that are far away, or of a larger initial TTL.
 #[test]
 fn a_packet_with_a_ttl_above_the_initial_one_is_not_detoured() {
+    let head = OPF.replace("threshold = 2", "threshold = 2, counts = \"switches\"");
     let detoured_of = |ttl: u8| {
-        let mut fabric = leaf_spine(OPF).unwrap();
+        let mut fabric = leaf_spine(&head).unwrap();
         for sequence in 0..6 {
             for from in HOSTS + 1..=LEAVES * HOSTS {
                 let mut bytes = data(from, 1, true, sequence, Packet::MARK_UNSCHEDULED);

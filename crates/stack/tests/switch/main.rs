@@ -2,6 +2,7 @@
 
 mod detour;
 mod fastlane;
+mod labels;
 mod pacer;
 mod pfabric;
 mod phantom;

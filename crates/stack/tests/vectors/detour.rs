@@ -5,6 +5,7 @@ use std::path::Path;
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{Packet, Packets, Time};
 use trimline_stack::switch::{Detour, DetourState, Frames, LocalPorts};
+use trimline_switch::detour::{Counts, DetourModel};
 use trimline_switch::{
     Choices, DropList, OutputPort, Pool, Port, PortContext, QueueView, ServiceModel,
 };
@@ -19,6 +20,8 @@ const TTL: usize = 14 + 8;
 
 struct Switch<'a> {
     config: &'a Config,
+    /// The count that the limit bounds; the other one would allow no detour, or all.
+    counts: Counts,
     detour_state: DetourState,
     ports: [Port<1>; PORTS],
     detoured: [u64; PORTS],
@@ -63,6 +66,20 @@ pub(super) fn sign(header: &mut [u8]) {
 }
 
 impl Switch<'_> {
+    fn detours_before(&self, counted: u8) -> u8 {
+        match self.counts {
+            Counts::Detours => counted,
+            Counts::Switches => 0,
+        }
+    }
+
+    fn switches_before(&self, counted: u8) -> u8 {
+        match self.counts {
+            Counts::Detours => 100,
+            Counts::Switches => counted,
+        }
+    }
+
     fn context<T>(
         &mut self,
         port: usize,
@@ -95,13 +112,14 @@ impl Device for Switch<'_> {
         let Arriving { input, own, switches, packet } = arriving;
         let mut bytes = super::frame(packet);
         // This switch has taken one away.
-        bytes[TTL] = INITIAL_TTL - switches - 1;
+        bytes[TTL] = INITIAL_TTL - self.switches_before(*switches) - 1;
         sign(&mut bytes[14..34]);
         let handle = self.frames.insert(&bytes);
         let seen = *self.frames.packet(handle);
-        let ttl = self.frames.time_to_live(handle).unwrap();
+        self.frames.set_detours(handle, self.detours_before(*switches));
+        let track = self.frames.track(handle).unwrap();
         let way = self.detour_state.way(
-            (&seen, ttl),
+            (&seen, track),
             (*input as u16, *own as u16),
             &mut Seen(self.config, &self.ports, seen),
             &mut self.draws,
@@ -136,14 +154,15 @@ impl Device for Switch<'_> {
     }
 }
 
-#[test]
-fn every_detour_vector_holds_for_frames() {
+/// Runs all vectors; what they count are switches or detours.
+fn check(counts: Counts) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let vectors = read_all(&root).unwrap();
     for vector in &vectors {
-        let detour = Detour::new(vector.model(), INITIAL_TTL);
+        let detour = Detour::new(DetourModel { counts, ..vector.model() }, INITIAL_TTL);
         let switch = Switch {
             config: &vector.config,
+            counts,
             detour_state: DetourState::new(detour, PORTS),
             ports: [const { Port::new() }; PORTS],
             detoured: [0; PORTS],
@@ -153,4 +172,14 @@ fn every_detour_vector_holds_for_frames() {
         switch.run(vector).unwrap_or_else(|error| panic!("{error}"));
     }
     assert!(vectors.len() >= 20, "{} vectors", vectors.len());
+}
+
+#[test]
+fn every_detour_vector_holds_for_frames() {
+    check(Counts::Switches);
+}
+
+#[test]
+fn every_detour_vector_holds_for_detours_that_frames_count() {
+    check(Counts::Detours);
 }

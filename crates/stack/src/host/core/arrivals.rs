@@ -118,7 +118,7 @@ impl Core {
             if !self.is_welcome(&parsed.datagram) {
                 return self.refuse_stranger(now, ethernet, &parsed.datagram);
             }
-            if !self.admit(now, ethernet, source) {
+            if !self.admit(now, ethernet, source, parsed.datagram.fields.extra as u16) {
                 self.statistics.beyond_limits += 1;
                 return;
             }
@@ -268,10 +268,12 @@ impl Core {
         }
     }
 
-    /// Admits a new peer, if there is room.
-    fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr) -> bool {
+    /// Admits a new peer that asks for a service, if there is room.
+    fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr, port: u16) -> bool {
+        let reserved = self.free_slot(port).map_or(self.free_reserve.slots, |_| 0);
         let Core { peers, boards, config, endpoint, .. } = self;
-        let admitted = peers.admit(now, source, config.limits.peers, |gone: HostId| {
+        let max = config.limits.peers - reserved;
+        let admitted = peers.admit(now, source, max, |gone: HostId| {
             if let Some(board) = boards.get_mut(gone.index()) {
                 *board = None;
             }
@@ -328,7 +330,8 @@ impl Core {
         if !self.has_own_room(index, packet) {
             return Verdict::Cut(index);
         }
-        if self.others_leave_room(entry.name.peer, u64::from(header.payload_length())) {
+        let own = entry.reserve.map_or(0, |bytes| bytes.saturating_sub(entry.kept));
+        if self.others_leave_room(entry.name.peer, u64::from(header.payload_length()), own) {
             return Verdict::Take(Some(index));
         }
         let is_stuck = entry.kept > 0 && entry.incoming.unread() == 0;
@@ -345,7 +348,7 @@ impl Core {
         let header = &packet.header;
         let is_welcome = header.flags.contains(Flags::SYN)
             && !name.opened_here
-            && self.services.contains(&header.service_port());
+            && self.listens(header.service_port());
         if !is_welcome {
             // The endpoint refuses it.
             return Verdict::Take(None);
@@ -356,12 +359,15 @@ impl Core {
         let limits = &self.config.limits;
         let (of_peer, of_all) = self.peers.holdings(name.peer);
         let length = u64::from(header.payload_length());
-        let has_room = of_all.sides < limits.sides
-            && of_all.accepted < limits.connections
+        let slot = self.free_slot(header.service_port());
+        // A connection without a slot leaves those of others free.
+        let reserved = slot.map_or(self.free_reserve.slots, |_| 0);
+        let has_room = of_all.sides < limits.sides.saturating_sub(reserved.saturating_mul(2))
+            && of_all.accepted < limits.connections.saturating_sub(reserved)
             && of_peer.accepted < limits.peer_connections
-            && of_all.half_open < limits.half_open
+            && of_all.half_open < limits.half_open.saturating_sub(reserved)
             && of_peer.half_open < limits.peer_half_open
-            && self.others_leave_room(name.peer, length);
+            && self.others_leave_room(name.peer, length, slot.map_or(0, |slot| slot.bytes));
         if has_room { Verdict::Take(None) } else { Verdict::Beyond }
     }
 
@@ -387,10 +393,11 @@ impl Core {
         }
     }
 
-    fn others_leave_room(&self, peer: HostId, length: u64) -> bool {
+    /// Returns whether there is room for a packet of a connection with `own` reserved bytes left.
+    fn others_leave_room(&self, peer: HostId, length: u64, own: u64) -> bool {
         let (of_peer, of_all) = self.peers.holdings(peer);
-        let limits = &self.config.limits;
-        of_peer.kept + length <= limits.peer_bytes && of_all.kept + length <= limits.host_bytes
+        let is_left = length <= own || of_all.kept + length <= self.shared_bytes();
+        of_peer.kept + length <= self.config.limits.peer_bytes && is_left
     }
 
     /// Returns whether a RESET is plausible: it names a packet that was sent, or the last PULL that its sender
@@ -431,8 +438,10 @@ impl Core {
         let entry = &mut self.entries[index as usize];
         let kept = entry.incoming.buffered_bytes();
         let before = std::mem::replace(&mut entry.kept, kept);
-        let peer = entry.name.peer;
+        let (peer, reserve) = (entry.name.peer, entry.reserve.unwrap_or(0));
         let were_full = self.are_full(peer);
+        let free = &mut self.free_reserve.bytes;
+        *free = *free + before.min(reserve) - kept.min(reserve);
         self.peers.holds(peer, |holdings| holdings.kept = holdings.kept - before + kept);
         if self.crowded.is_empty() || were_full == self.are_full(peer) {
             return;
@@ -457,7 +466,7 @@ impl Core {
         let (of_peer, of_all) = self.peers.holdings(peer);
         let nearly = |limit: u64| limit - limit / 8;
         let limits = &self.config.limits;
-        (of_peer.kept > nearly(limits.peer_bytes), of_all.kept > nearly(limits.host_bytes))
+        (of_peer.kept > nearly(limits.peer_bytes), of_all.kept > nearly(self.shared_bytes()))
     }
 
     #[cold]

@@ -54,7 +54,16 @@ impl Core {
                 if all.len() >= max {
                     return all;
                 }
-                all.push(PathStatus { peer, path, address, source_port, counters, removed_until });
+                let is_withdrawn = self.peers.is_withdrawn(host, path);
+                all.push(PathStatus {
+                    peer,
+                    path,
+                    address,
+                    source_port,
+                    counters,
+                    removed_until,
+                    is_withdrawn,
+                });
             }
         }
         all

@@ -136,6 +136,9 @@ impl Core {
                 &mut bytes,
             )
             .expect("an endpoint sends what can be written");
+        if let Some(labels) = self.peers.labels(packet.destination, packet.header.path) {
+            labels.push_onto(&mut bytes);
+        }
         let head = bytes.len();
         let length = payload[0].len() + payload[1].len();
         let is_apart = length >= apart;

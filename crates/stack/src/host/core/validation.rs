@@ -3,7 +3,7 @@
 use trimline_packet::wire::{Datagram, Error, Ethernet, Fields, Parsed, Record, Routes, What};
 use trimline_packet::{ByteCount, Flags, Header, Kind, Packet, PathId, Service, Time};
 use trimline_transport::ndp::Command;
-use trimline_transport::{Endpoint, Side};
+use trimline_transport::{Endpoint, PathList, Side};
 
 use super::super::Cause;
 use super::super::directory::View;
@@ -23,7 +23,7 @@ impl Core {
         fields.kind == Kind::Data
             && !service.service().is_bounced()
             && fields.flags.bits() & opening == opening
-            && self.services.contains(&(fields.extra as u16))
+            && self.listens(fields.extra as u16)
     }
 
     /// Returns whether a packet would open a connection without a valid token.
@@ -116,6 +116,13 @@ impl Core {
             .expect("what was received can be answered");
         bytes.extend_from_slice(extension);
         bytes.resize(bytes.len().max(SHORTEST), 0);
+        if let Some(peer) = self.peers.host(asked.source) {
+            let mut paths = PathList::new();
+            self.peers.paths(peer, &mut paths);
+            if let Some(labels) = paths.first().and_then(|&path| self.peers.labels(peer, path)) {
+                labels.push_onto(&mut bytes);
+            }
+        }
         self.statistics.frames_out += 1;
         self.statistics.bytes_out += bytes.len() as u64;
         self.to_strangers.push_back(bytes);
