@@ -74,7 +74,7 @@ pub struct Losses {
 
 impl Losses {
     /// Returns each count with its name.
-    pub fn named(&self) -> [(&'static str, u64); 8] {
+    pub fn named(&self) -> [(&'static str, u64); 9] {
         let Losses {
             without_way,
             unknown_label,
