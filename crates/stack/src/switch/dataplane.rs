@@ -4,6 +4,8 @@
 //! the wall clock. Only hosts' frames come and go in real time. So the mean rate of every link is exact, however late
 //! the thread wakes.
 
+mod detour_ports;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,8 +16,9 @@ use trimline_packet::{
 use trimline_switch::{Disposition, DropList, Pool, PortContext, apply_dispositions};
 use trimline_transport::RngStream;
 
+use self::detour_ports::DetourPorts;
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
-use super::detour::{DetourState, LocalPorts};
+use super::detour::DetourState;
 use super::egress::Egress;
 use super::exit::Exit;
 use super::forwarding::{Forwarding, Table};
@@ -564,7 +567,7 @@ impl<E: Egress> Dataplane<E> {
         let packet = *self.frames.packet(handle);
         let (model, ports, pool) = (&self.model, &mut self.ports, &mut self.pool);
         let local = &*local;
-        let beside = &mut Drr { now, model, packet, local, ports, pool, equally_near };
+        let beside = &mut DetourPorts { now, model, packet, local, ports, pool, equally_near };
         let Detours { detour_state, draws } = &mut **detours;
         let is_from_host = matches!(beside.far_end(from), FarEnd::Host(_));
         // A host's own count is not trusted: the field may have any value.
@@ -706,52 +709,6 @@ impl<E: Egress> Dataplane<E> {
             self.frames.read_fields::<E>(handle);
             self.push(arrival, number, event(handle));
         }
-    }
-}
-
-/// The ports of a switch, for a frame that may be detoured.
-struct Drr<'a, E: Egress> {
-    now: Time,
-    model: &'a E::Model,
-    packet: Packet,
-    local: &'a [u32],
-    ports: &'a mut [Port<E>],
-    pool: &'a mut Pool,
-    equally_near: &'a [u16],
-}
-
-impl<E: Egress> Drr<'_, E> {
-    /// Returns a port after [`Port::release_sent`].
-    fn port(&mut self, local: u16) -> &mut Port<E> {
-        let port = &mut self.ports[self.local[usize::from(local)] as usize];
-        port.release_sent(self.now, self.model, self.pool);
-        port
-    }
-
-    fn far_end(&self, local: u16) -> FarEnd {
-        self.ports[self.local[usize::from(local)] as usize].far_end
-    }
-}
-
-impl<E: Egress> LocalPorts for Drr<'_, E> {
-    fn count(&self) -> u16 {
-        self.local.len() as u16
-    }
-    fn packets_before(&mut self, port: u16) -> u32 {
-        let (model, packet) = (self.model, self.packet);
-        self.port(port).egress.packets_before(model, &packet)
-    }
-    fn has_room(&mut self, port: u16) -> bool {
-        let (model, packet) = (self.model, self.packet);
-        self.port(port);
-        let egress = &self.ports[self.local[usize::from(port)] as usize].egress;
-        egress.has_room(model, &packet, self.pool)
-    }
-    fn leads_to_switch(&self, port: u16) -> bool {
-        matches!(self.far_end(port), FarEnd::Port(_))
-    }
-    fn is_equally_near(&self, port: u16) -> bool {
-        self.equally_near.contains(&port)
     }
 }
 
