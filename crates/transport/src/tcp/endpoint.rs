@@ -232,7 +232,7 @@ impl ShellEndpoint for Endpoint {
     #[inline]
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         match packet.header.kind {
-            _ if packet.service == Service::Notification => {
+            _ if packet.service == Service::Notification || packet.service == Service::Returned => {
                 self.handle_notification(now, packet, tables);
             }
             Kind::Data => return self.on_data(now, packet, tables),

@@ -293,7 +293,7 @@ impl Sender {
         }
     }
 
-    /// Handles a notification. A SYN goes to `control`.
+    /// Handles a notification or a returned header. A SYN goes to `control`.
     pub(super) fn receive_notification(
         &mut self,
         now: Time,
@@ -308,7 +308,9 @@ impl Sender {
             return;
         }
         let is_received = match config.notifications {
-            Notifications::Ignored | Notifications::CutPayload => false,
+            Notifications::Ignored => false,
+            // A returned header, or the notification of a trimmed segment, says what a NACK says.
+            Notifications::CutPayload => self.first.trimmed(now, header.sequence, config),
             Notifications::Quench => self.first.quenched(header.sequence),
             // FastLane 3.4.1: what was sent before the last time-out has been resent.
             Notifications::FastLane(_) if header.extra != self.epoch(config) => false,

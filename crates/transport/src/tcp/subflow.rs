@@ -508,6 +508,8 @@ impl Subflow {
         if self.phase == Phase::Open {
             self.enter_recovery();
         }
+        // The loss is certain: no echo, duplicate or test shows that the reduction was needless.
+        (self.undo, self.test) = (None, Test::None);
         // The timer is for what is lost in silence.
         self.deadline = now.saturating_add(self.round_trip.timeout(config));
         true

@@ -84,6 +84,23 @@ fn nacks_restart_the_timer() {
     assert_eq!(lone.sent().timeouts, 1);
 }
 
+/// NDP's ports return headers that have no room; `switch.trim_to` returns or notifies.
+#[test]
+fn a_returned_header_or_a_notification_acts_as_a_nack() {
+    for is_returned in [true, false] {
+        let mut lone = Lone::sender(&cut_payload(standing(8)), Some(20));
+        lone.data();
+        let mut packet = trimmed(3);
+        if is_returned {
+            packet.bounce();
+        } else {
+            packet.notify();
+        }
+        assert_eq!(lone.data_after(&packet), [3]);
+        assert_eq!(lone.sent().notifications, 1);
+    }
+}
+
 #[test]
 fn a_stale_nack_changes_nothing() {
     let mut lone = Lone::sender(&cut_payload(standing(4)), Some(20));
@@ -124,6 +141,17 @@ fn trimming_avoids_the_timeouts_of_drops() {
     let (timeouts_of_drops, end_of_drops) = two_senders(&config, false, 15);
     assert_eq!(timeouts, 0);
     assert!(timeouts_of_drops > 0 && end < end_of_drops, "{end} {end_of_drops}");
+}
+
+/// Segments that were resent before a recovery are acknowledged in it. By the echo of their time the recovery seems
+/// needless (RFC 3522), and what NACKs have named would count as in flight again.
+#[test]
+fn an_echo_undoes_no_recovery_that_a_nack_began() {
+    let timestamps = true;
+    let config = cut_payload(Config { timestamps, ..standing(15) });
+    for segments in 20..60 {
+        assert_eq!(two_senders(&config, true, segments).0, 0, "{segments} segments");
+    }
 }
 
 /// A first segment with data and SYN that was trimmed opens the connection all the same.
