@@ -207,7 +207,7 @@ mod tests {
         let (unsent, unreadable, overrun, refused_source) = (14, 15, 16, 17);
         let lost = Losses {
             without_way,
-            unknown_label: 0,
+            unknown_label: 19,
             dropped_at_ingress,
             dropped_by_pacer,
             refused,
