@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((&row["interface"], &row["rate_bps"]), (&json!("p"), &json!(1_000_000_000)));
         let pacer = fabric.pacer(0).unwrap();
         for (name, value) in pacer.counted().into_iter().chain(pacer.gauged()) {
-            assert!(described.contains(name), "{described}");
+            assert!(described.contains(&name.replace('_', " ")), "{described}");
             assert_eq!(row[name], json!(value));
         }
     }
