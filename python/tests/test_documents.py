@@ -49,6 +49,7 @@ OTHERS = {
     'let mut host = Host::open("eth0", address, BitRate::from_gbps(10), |_| {})?;',
     "## subject of the change",
     "time, us    host 0 (sender)            switch               host 2 (receiver)",
+    "ip route add unreachable 10.1.0.1/32      # the path by 10.1.0.1 is not used",
 }
 
 #: Words that stand for something of the reader's, and what they are here.
@@ -173,7 +174,12 @@ class Blocks(unittest.TestCase):
 
     def test_scenarios_of_documents_run(self) -> None:
         """Each TOML block, one run of it, for a short time."""
-        found = self.of(lambda block: not is_shell(block) and is_toml(block))
+
+        def is_scenario(block: str) -> bool:
+            # A part of a configuration of trimline-switch is none.
+            return not is_shell(block) and is_toml(block) and not block.startswith("[[switch]]")
+
+        found = self.of(is_scenario)
         self.assertGreater(len(found), 1)
         for number, (path, block) in enumerate(found):
             # A scheme says what a scenario without it does not.
