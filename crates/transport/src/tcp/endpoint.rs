@@ -184,7 +184,7 @@ impl Endpoint {
         let key = Key::sending(packet.source, packet.header.connection);
         let Some(slot) = directory.find(key) else { return };
         let sender = self.shell.slots[slot as usize].stream_state.sender();
-        sender.receive_nack(now, packet, &self.config);
+        sender.receive_nack(packet, &self.config);
         self.sender_changed(now, slot);
     }
 

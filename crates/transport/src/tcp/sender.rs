@@ -310,7 +310,7 @@ impl Sender {
         let is_received = match config.notifications {
             Notifications::Ignored => false,
             // A returned header, or the notification of a trimmed segment, says what a NACK says.
-            Notifications::CutPayload => self.first.trimmed(now, header.sequence, config),
+            Notifications::CutPayload => self.first.trimmed(header.sequence),
             Notifications::Quench => self.first.quenched(header.sequence),
             // FastLane 3.4.1: what was sent before the last time-out has been resent.
             Notifications::FastLane(_) if header.extra != self.epoch(config) => false,
@@ -335,11 +335,11 @@ impl Sender {
     }
 
     /// Handles a NACK: a switch trimmed the segment that it names.
-    pub(super) fn receive_nack(&mut self, now: Time, packet: &Packet, config: &Config) {
+    pub(super) fn receive_nack(&mut self, packet: &Packet, config: &Config) {
         if self.is_over || config.notifications != Notifications::CutPayload {
             return;
         }
-        let is_received = self.first.trimmed(now, packet.header.sequence, config);
+        let is_received = self.first.trimmed(packet.header.sequence);
         self.statistics.notifications += u32::from(is_received);
     }
 

@@ -500,7 +500,7 @@ impl Subflow {
     }
 
     /// Handles a NACK of a trimmed segment, whose loss is certain. Returns whether it was in flight.
-    pub(super) fn trimmed(&mut self, now: Time, sequence: u32, config: &Config) -> bool {
+    pub(super) fn trimmed(&mut self, sequence: u32) -> bool {
         if !self.sent.contains(sequence) || self.sent.record(sequence).state != State::InFlight {
             return false;
         }
@@ -510,8 +510,6 @@ impl Subflow {
         }
         // The loss is certain: no echo, duplicate or test shows that the reduction was needless.
         (self.undo, self.test) = (None, Test::None);
-        // The timer is for what is lost in silence.
-        self.deadline = now.saturating_add(self.round_trip.timeout(config));
         true
     }
 
