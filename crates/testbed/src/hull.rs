@@ -60,7 +60,7 @@ pub struct Setting {
     pub congestion: String,
     /// Whether hosts use ECN.
     pub has_ecn: bool,
-    /// Whether hosts have pacers, with HULL's settings in this rate's times.
+    /// True if hosts have pacers, with HULL's settings for this rate.
     pub has_pacers: bool,
     /// Length of the measured interval.
     pub time: Duration,

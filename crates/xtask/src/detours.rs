@@ -15,7 +15,8 @@ use trimline_switch::{
     ServiceModel,
 };
 
-use crate::vectors::{Arena, list, number, read};
+use crate::vector_folder::{parse_folder, run_each};
+use crate::vectors::{Arena, number};
 
 pub(crate) const FOLDER: &str = "vectors/detour";
 
@@ -478,18 +479,12 @@ impl Device for Harness {
 }
 
 pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
-    let files = list(root, Path::new(FOLDER))?;
-    if files.is_empty() {
-        return Err(format!("{FOLDER}: no vector"));
-    }
-    files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
+    parse_folder(root, FOLDER, Vector::parse)
 }
 
 /// Runs every vector. Returns their number, or a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
-    let vectors = read_all(root).map_err(|error| vec![error])?;
-    let failures: Vec<String> = vectors.iter().map(Vector::run).filter_map(Result::err).collect();
-    if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
+    run_each(read_all(root), Vector::run)
 }
 
 #[cfg(test)]

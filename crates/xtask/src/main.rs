@@ -21,6 +21,7 @@ mod phantoms;
 mod prose;
 mod rows;
 mod tidy;
+mod vector_folder;
 mod vectors;
 
 const USAGE: &str = "usage: cargo xtask vectors [NAME.. | --mutations | --generate | --expand FOLDER] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";

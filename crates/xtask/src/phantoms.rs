@@ -2,7 +2,6 @@
 //! for RTL, with random runs of that phantom queue beside them.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use trimline_packet::fluid::Clock;
@@ -12,7 +11,8 @@ use trimline_switch::phantom::{PhantomModel, PhantomQueue, PhantomSettings};
 
 use crate::detours::packet_of;
 use crate::frames::{frame, hex};
-use crate::vectors::{list, number, read};
+use crate::vector_folder::{parse_folder, run_each, write_texts};
+use crate::vectors::number;
 
 pub(crate) const FOLDER: &str = "vectors/phantom";
 
@@ -284,18 +284,12 @@ fn random_run(seed: u64) -> Result<(String, u64), String> {
 }
 
 fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
-    let files = list(root, Path::new(FOLDER))?;
-    if files.is_empty() {
-        return Err(format!("{FOLDER}: no vector"));
-    }
-    files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
+    parse_folder(root, FOLDER, Vector::parse)
 }
 
 /// Runs every vector. Returns their number, or a line per failure.
 pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
-    let vectors = read_all(root).map_err(|error| vec![error])?;
-    let failures: Vec<String> = vectors.iter().map(Vector::run).filter_map(Result::err).collect();
-    if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
+    run_each(read_all(root), Vector::run)
 }
 
 /// Writes every vector in bytes into `folder`, and random runs. Returns their number, or problem and place.
@@ -308,11 +302,7 @@ pub(crate) fn expand_all(root: &Path, folder: &Path) -> Result<usize, String> {
     for seed in 1..=RANDOM_RUNS {
         texts.push((format!("random-{seed}"), random_run(seed)?.0));
     }
-    for (name, text) in &texts {
-        let path = folder.join(format!("{name}.phantom"));
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(texts.len())
+    write_texts(folder, "phantom", &texts)
 }
 
 #[cfg(test)]

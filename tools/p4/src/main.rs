@@ -28,6 +28,9 @@ mod mutants;
 mod ndp;
 mod opf;
 mod simple_switch;
+#[allow(dead_code, reason = "only detours are read here")]
+#[path = "../../../crates/xtask/src/vector_folder.rs"]
+mod vector_folder;
 #[allow(dead_code, reason = "the harness is for the Rust port")]
 #[path = "../../../crates/xtask/src/vectors.rs"]
 mod vectors;

@@ -37,7 +37,7 @@ pub struct PacerConfig {
     pub bucket: Option<Size>,
     /// The interval at which tokens come; "0s": continuously.
     pub tick: Option<Delay>,
-    /// What the FIFO of a bucket holds.
+    /// Capacity of the FIFO of a bucket.
     pub queue: Option<Size>,
     /// Token buckets, each with a FIFO.
     pub buckets: Option<u8>,

@@ -98,7 +98,7 @@ fn a_reserved_train_has_room_when_others_fill_the_memory() {
     assert_eq!(trains, SLOTS as usize);
 }
 
-/// What a connection reads is not counted twice: the memory of its slot is free again.
+/// A connection that has been read frees the memory of its slot.
 #[test]
 fn the_bytes_of_a_slot_are_used_again() {
     let mut server = reserving(|config| config.limits.host_bytes = 1 << 20);

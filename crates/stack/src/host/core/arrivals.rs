@@ -360,7 +360,7 @@ impl Core {
         let (of_peer, of_all) = self.peers.holdings(name.peer);
         let length = u64::from(header.payload_length());
         let slot = self.free_slot(header.service_port());
-        // A connection without a slot leaves those of others free.
+        // A connection without a reserved slot takes none of another service.
         let reserved = slot.map_or(self.free_reserve.slots, |_| 0);
         let has_room = of_all.sides < limits.sides.saturating_sub(reserved.saturating_mul(2))
             && of_all.accepted < limits.connections.saturating_sub(reserved)
