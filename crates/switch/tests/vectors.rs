@@ -5,6 +5,9 @@ use std::path::Path;
 #[allow(dead_code, reason = "the list of mistakes needs more of it")]
 #[path = "../../xtask/src/detours.rs"]
 mod detours;
+#[allow(dead_code, reason = "vectors are written by xtask alone")]
+#[path = "../../xtask/src/vector_folder.rs"]
+mod vector_folder;
 #[path = "../../xtask/src/vectors.rs"]
 mod vectors;
 

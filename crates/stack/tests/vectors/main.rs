@@ -19,6 +19,9 @@ mod detour;
 #[allow(dead_code, reason = "only their text is wanted here")]
 #[path = "../../../xtask/src/detours.rs"]
 mod detours;
+#[allow(dead_code, reason = "only what reads a folder is wanted here")]
+#[path = "../../../xtask/src/vector_folder.rs"]
+mod vector_folder;
 #[allow(dead_code, reason = "only their text is wanted here")]
 #[path = "../../../xtask/src/vectors.rs"]
 mod vectors;
