@@ -206,6 +206,17 @@ pub struct PortRule {
     pub base: Base,
 }
 
+/// Something that ports must do for a transport's key to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Ports mark packets that they trim at the last hop.
+    LastHop,
+    /// Ports trim packets.
+    Trimming,
+    /// Ports notify senders of drops or of congestion.
+    Notification,
+}
+
 /// The pool of every switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SharedMemory {
@@ -344,8 +355,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn takes_messages(&self) -> bool;
     /// Returns whether its senders respond to marks.
     fn answers_marks(&self) -> bool;
-    /// Key of its table that makes ports report packets trimmed at the last hop, if set so.
-    fn asks_for_last_hop(&self) -> Option<&'static str>;
+    /// Returns what it needs of ports, with the key of its table that needs it.
+    fn need(&self) -> Option<(&'static str, Need)>;
     /// Returns how long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
     /// Describes the parameters: lines for `explain`.

@@ -57,7 +57,9 @@ pub use crate::keys::form::{
     BYTES, DURATION, Form, Grammar, Key, RATE, computed, fixed, optional, required,
 };
 pub use crate::keys::quantity::Quantity;
-pub use crate::plan::{Choice, Chosen, Group, Plan, Progress, Resources, RunError, Traits, Work};
+pub use crate::plan::{
+    Choice, Chosen, Group, Need, Plan, Progress, Resources, RunError, Traits, Work,
+};
 pub use crate::protocol::Protocol;
 
 use crate::keys::form::Language;
@@ -108,8 +110,8 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn answers_marks(self, _config: &ConfigOf<Self>) -> bool {
         true
     }
-    /// Returns the key that needs ports with `last_hop`, if its value does.
-    fn asks_for_last_hop(self, _config: &ConfigOf<Self>) -> Option<&'static str> {
+    /// Returns the need of one of its keys, with the key: no other value of the key needs it.
+    fn need(self, _config: &ConfigOf<Self>) -> Option<(&'static str, Need)> {
         None
     }
     /// Returns the default marker of queues for a rate of hosts' links. `None`: the profile's.
@@ -311,8 +313,8 @@ impl<T: Transport> Choice for Configured<T> {
     fn answers_marks(&self) -> bool {
         self.transport.answers_marks(&self.config)
     }
-    fn asks_for_last_hop(&self) -> Option<&'static str> {
-        self.transport.asks_for_last_hop(&self.config)
+    fn need(&self) -> Option<(&'static str, Need)> {
+        self.transport.need(&self.config)
     }
     fn takes_messages(&self) -> bool {
         T::Endpoint::TAKES_MESSAGES

@@ -16,7 +16,7 @@ use crate::keys::links::link;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, number, pair, positive, read};
 use crate::keys::tree::Node;
-use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled};
+use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Need, Plan, Sampled};
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
@@ -161,7 +161,10 @@ fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError
 
 /// Refuses a transport that needs `last_hop` if no port has it.
 fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioError> {
-    let asking = transports.iter().find_map(|one| Some((one.name(), one.asks_for_last_hop()?)));
+    let asking = transports.iter().find_map(|one| match one.need()? {
+        (key, Need::LastHop) => Some((one.name(), key)),
+        (_, Need::Trimming | Need::Notification) => None,
+    });
     let Some((transport, key)) = asking else { return Ok(()) };
     let notifies = |node: &Node| node.child("last_hop").and_then(Node::boolean) == Some(true);
     let switch = root.child("switch");

@@ -4,7 +4,7 @@ use trimline_packet::ByteCount;
 use trimline_switch::detour::{Hot, Seen};
 use trimline_switch::{ServiceModel, Surroundings};
 
-use crate::plan::{Chosen, Plan, SharedMemory};
+use crate::plan::{Chosen, Need, Plan, SharedMemory};
 use crate::topology::{Clos, LinkSpec, Routes};
 use crate::transports::time;
 
@@ -20,7 +20,8 @@ pub struct Warning {
 pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
     let thresholds = thresholds(plan).into_iter().map(|sentence| ("threshold", sentence));
     let windows = plan.transports.iter().filter_map(|chosen| narrow(plan, chosen));
-    let settings = settings(plan).map(|sentence| ("setting", sentence));
+    let unmet = plan.transports.iter().filter_map(|chosen| unmet_need(plan, chosen));
+    let settings = settings(plan).chain(unmet).map(|sentence| ("setting", sentence));
     let circles = may_stand_still(plan).into_iter().map(|sentence| ("pauses", sentence));
     let windows = windows.map(|sentence| ("window", sentence));
     let ideal = ideal_bound(plan).into_iter().map(|sentence| ("slowdown", sentence));
@@ -161,6 +162,22 @@ fn settings(plan: &Plan) -> impl Iterator<Item = String> {
     let paced = plan.pacer.iter().flat_map(move |paced| paced.settings.warnings(rate));
     let of_phantoms = phantoms.map(|fault| format!("phantom_queue: {fault}"));
     of_phantoms.chain(paced.map(|fault| format!("host.pacer: {fault}")))
+}
+
+/// Describes a key of a transport that acts on something that no port does. Resolving refuses a missing last hop.
+fn unmet_need(plan: &Plan, chosen: &Chosen) -> Option<String> {
+    let (key, need) = chosen.need()?;
+    let (does, missing): (fn(&ServiceModel) -> bool, _) = match need {
+        Need::LastHop => return None,
+        Need::Trimming => (ServiceModel::trims, "trimmed packets, and no port trims"),
+        Need::Notification => (ServiceModel::notifies, "notifications, and no port sends any"),
+    };
+    let rules = plan.port_rules.iter().map(|rule| &rule.model);
+    let rules = rules.flat_map(|model| [Some(&model.main), model.droppable.as_ref()]);
+    let all = [Some(&plan.switch), plan.droppable.as_ref()];
+    let is_met = all.into_iter().chain(rules).flatten().any(does);
+    let name = chosen.name();
+    (!is_met).then(|| format!("transport {name}: `{key}` acts on {missing}"))
 }
 
 /// Describes paused ports that may wait for each other for ever.
@@ -342,6 +359,33 @@ mod tests {
             ],
         );
         check(&endless("9"), &[]);
+    }
+
+    #[test]
+    fn a_key_without_the_ports_that_it_needs_is_warned_of() {
+        let drop_tail = |transport: &str| {
+            format!(
+                "topology.star.hosts = 4\ntransport.{transport}\nswitch.profile = \"drop-tail\""
+            )
+        };
+        let unmet = |name: &str, key: &str, missing: &str| {
+            format!("transport {name}: `{key}` acts on {missing}")
+        };
+        let [trimmed, notified] =
+            ["trimmed packets, and no port trims", "notifications, and no port sends any"];
+        for (table, name, key, missing) in [
+            ("tcp.notifications = \"cut-payload\"", "tcp", "notifications", trimmed),
+            ("tcp.notifications = \"source-quench\"", "tcp", "notifications", notified),
+            ("dctcp.notifications = \"fastlane\"", "dctcp", "notifications", notified),
+            ("pfabric.fastlane = true", "pfabric", "fastlane", notified),
+        ] {
+            check(&drop_tail(table), &[&unmet(name, key, missing)]);
+            // The default profile of the transport has it.
+            check(&format!("transport.{table}"), &[]);
+        }
+        // One port that does it is enough.
+        let port = "switch.port = [{ link = \"tor 0 down 1\", profile = \"cut-payload\" }]";
+        check(&format!("{}\n{port}", drop_tail("tcp.notifications = \"cut-payload\"")), &[]);
     }
 
     #[test]

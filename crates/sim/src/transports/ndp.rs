@@ -9,8 +9,8 @@ use trimline_transport::{Framing, Side, flow};
 
 use super::describe::time;
 use super::{
-    BYTES, DURATION, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError, Setting,
-    Traits, Transport, Work, computed, fixed, optional, pull_gaps,
+    BYTES, DURATION, Form, Grammar, Group, Keys, Need, Plan, Protocol, Sample, ScenarioError,
+    Setting, Traits, Transport, Work, computed, fixed, optional, pull_gaps,
 };
 use crate::keys::read::number;
 use crate::random;
@@ -427,8 +427,8 @@ impl Transport for Ndp {
         false
     }
 
-    fn asks_for_last_hop(self, config: &Config) -> Option<&'static str> {
-        config.core_rate.map(|_| "core_rate")
+    fn need(self, config: &Config) -> Option<(&'static str, Need)> {
+        config.core_rate.map(|_| ("core_rate", Need::LastHop))
     }
 
     fn payload_bytes(self, config: &Config) -> u16 {

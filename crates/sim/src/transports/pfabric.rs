@@ -10,8 +10,8 @@ use trimline_transport::{Framing, Side, flow};
 
 use super::describe::time;
 use super::{
-    BYTES, DURATION, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Grammar, Group, Keys, Need, PacketKind, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::topology::Clos;
 
@@ -199,6 +199,10 @@ impl Transport for Pfabric {
 
     fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
         Ok(Config { payload_bytes, ..config.clone() })
+    }
+
+    fn need(self, config: &Config) -> Option<(&'static str, Need)> {
+        config.fastlane.then_some(("fastlane", Need::Notification))
     }
 
     fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {

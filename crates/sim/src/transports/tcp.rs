@@ -13,8 +13,8 @@ use trimline_transport::{Framing, Side, flow};
 use super::describe::time;
 use super::frames::Segments;
 use super::{
-    BYTES, DURATION, Form, Frames, Grammar, Group, Key, Keys, PacketKind, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Frames, Grammar, Group, Key, Keys, Need, PacketKind, Plan, Protocol,
+    Sample, ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
 use crate::protocol::STALL_TIMEOUT;
 
@@ -608,6 +608,15 @@ impl Transport for Family {
             );
         }
         Ok(Config { payload_bytes, ..config.clone() })
+    }
+
+    fn need(self, config: &Config) -> Option<(&'static str, Need)> {
+        let need = match config.notifications {
+            Notifications::Ignored => return None,
+            Notifications::CutPayload => Need::Trimming,
+            Notifications::Quench | Notifications::FastLane(_) => Need::Notification,
+        };
+        Some(("notifications", need))
     }
 
     fn window(self, config: &Config) -> Option<(&'static str, u64)> {

@@ -1,4 +1,4 @@
-//! A model's notifications to senders (FastLane 3, RFC 896).
+//! A model's messages to senders (FastLane 3, RFC 896), and to receivers by trimming.
 
 use super::{Action, Limit, Marker, QueueModel, ServiceModel, Signal};
 
@@ -7,6 +7,11 @@ impl ServiceModel {
     pub(crate) fn trims_towards_senders(&self) -> bool {
         let does = |queue: &QueueModel| queue.overflow.iter().any(|a| a.trims_towards_sender());
         self.queues.iter().any(does)
+    }
+
+    /// True if a port can trim packets.
+    pub fn trims(&self) -> bool {
+        self.queues.iter().any(|queue| queue.overflow.iter().any(|action| action.trims()))
     }
 
     /// True if a port can notify senders, by overflow or CoDel.
