@@ -59,6 +59,16 @@ fn memory(packets: u32, payload_bytes: u16) -> u32 {
     packets.checked_mul(u32::from(payload_bytes)).expect("a queue holds less than 4 GiB")
 }
 
+impl QueueChoices {
+    /// Cut Payload's queue: data packets fill at most `bytes`. Their headers fill twice that, then they are dropped
+    /// (chosen: CP states no second limit).
+    pub fn cut_payload(bytes: u32) -> QueueChoices {
+        let mut queue = QueueChoices::new(Limit::bytes(bytes));
+        queue.header = Limit::bytes(bytes.saturating_mul(2));
+        queue.overflow(&[Action::TrimArriving])
+    }
+}
+
 impl Choices {
     /// NDP's two queues, the header queue first, with 64-byte headers and exact memory.
     fn ndp(header: QueueChoices, data: QueueChoices, scheduler: Scheduler) -> Choices {
@@ -142,11 +152,9 @@ impl Choices {
     }
 
     /// Cut Payload: a queue in order of arrival. A data packet that would exceed the memory of `packets` packets is
-    /// trimmed; headers may fill twice that, then they are dropped (chosen: CP states no second limit).
+    /// trimmed ([`QueueChoices::cut_payload`]).
     pub fn cut_payload(packets: u32, packet_bytes: u16) -> Choices {
-        let mut queue = QueueChoices::new(Limit::bytes(memory(packets, packet_bytes)));
-        queue.header = Limit::bytes(memory(2 * packets, packet_bytes));
-        Choices::single(queue.overflow(&[Action::TrimArriving]))
+        Choices::single(QueueChoices::cut_payload(memory(packets, packet_bytes)))
     }
 
     /// A drop-tail queue of `packets` packets.

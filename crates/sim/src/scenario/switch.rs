@@ -247,11 +247,12 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     for queue in choices.queues.iter_mut().skip(usize::from(is_ndp)) {
         match data {
             Some(QueueSize::Bytes(bytes)) => {
-                queue.whole = Limit::bytes(bytes as u32);
+                let bytes = bytes as u32;
+                queue.whole = Limit::bytes(bytes);
                 if !is_ndp {
-                    // Headers of CP's FIFO have as much room again as packets (`Choices::cut_payload`).
                     let trims = queue.overflow.contains(&Action::TrimArriving);
-                    queue.header = Limit::bytes(bytes as u32 * (1 + u32::from(trims)));
+                    let trimmed = QueueChoices::cut_payload(bytes).header;
+                    queue.header = if trims { trimmed } else { queue.whole };
                 }
             }
             Some(QueueSize::Packets(packets)) if !profile.is_sized => {
