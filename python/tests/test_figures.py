@@ -656,10 +656,14 @@ class Curves(OfExperiment):
         )
         web, hadoop, cache = [axes for axes in self.drawn().axes if axes.get_visible()]
         titles = [axes.get_title(loc="left") for axes in (web, hadoop, cache)]
-        self.assertEqual(titles, ["Figure 5: Web 4:1", "Figure 6: Hadoop 4:1", "Figure 7: Cache 4:1"])
+        self.assertEqual(
+            titles, ["Figure 5: Web 4:1", "Figure 6: Hadoop 4:1", "Figure 7: Cache 4:1"]
+        )
         ndp = web.get_lines()[0]
         self.assertEqual([round(float(y), 4) for y in ndp.get_ydata()], [0, 0.3333, 0.6667])
-        dots = [line.get_xydata()[0].tolist() for line in web.get_lines() if line.get_marker() == "o"]
+        dots = [
+            line.get_xydata()[0].tolist() for line in web.get_lines() if line.get_marker() == "o"
+        ]
         self.assertEqual(dots, [[0.062, 0.5], [0.08, 0.95], [0.9, 0.99]])
         self.assertEqual([text.get_text() for text in web.texts], ["largest distance:\nNDP 24"])
         self.assertEqual(list(hadoop.texts), [])
