@@ -638,6 +638,42 @@ class Tables(OfExperiment):
         self.refused("no sizes and load: 'web-2to1-ndp'")
 
 
+class Curves(OfExperiment):
+    """Distributions of transfers beside long-lived flows, a panel a distribution and load."""
+
+    identifier = "ndp-evaluation/figs4-7"
+
+    def test_curves_have_the_points_of_the_report_and_their_distance(self) -> None:
+        """Figures are in the report's order; a point that is not judged has no distance."""
+        for series in ("web-4to1-ndp", "web-4to1-mptcp", "cache-4to1-ndp", "hadoop-4to1-ndp"):
+            self.run_of(f"{series}/seed-1", TRANSFERS)
+        judged = {"lo": 40.0, "hi": 60.0}
+        self.verdict(
+            {"name": "Web 4:1, NDP: ended within 62 us", "paper": 50.0, "ours": 33.0, **judged},
+            {"name": "Web 4:1, NDP: ended within 80 us", "paper": 95.0, "ours": 70.6, **judged},
+            {"name": "Web 4:1, MPTCP: ended within 900 us", "paper": 99.0, "ours": 66.0},
+            tier="part",
+        )
+        web, hadoop, cache = [axes for axes in self.drawn().axes if axes.get_visible()]
+        titles = [axes.get_title(loc="left") for axes in (web, hadoop, cache)]
+        self.assertEqual(
+            titles, ["Figure 5: Web 4:1", "Figure 6: Hadoop 4:1", "Figure 7: Cache 4:1"]
+        )
+        ndp = web.get_lines()[0]
+        self.assertEqual([round(float(y), 4) for y in ndp.get_ydata()], [0, 0.3333, 0.6667])
+        dots = [
+            line.get_xydata()[0].tolist() for line in web.get_lines() if line.get_marker() == "o"
+        ]
+        self.assertEqual(dots, [[0.062, 0.5], [0.08, 0.95], [0.9, 0.99]])
+        self.assertEqual([text.get_text() for text in web.texts], ["largest distance:\nNDP 24"])
+        self.assertEqual(list(hadoop.texts), [])
+
+    def test_the_quick_tier_is_drawn(self) -> None:
+        """It has a small network alone."""
+        self.run_of("small-ndp/seed-1", TRANSFERS)
+        self.assertEqual(self.drawn("quick").axes[0].get_title(loc="left"), "16 hosts")
+
+
 class Seeds(OfExperiment):
     """FCT by size, and how many transfers ended in each seed."""
 
