@@ -428,7 +428,7 @@ fn an_invalid_switch_is_refused() {
         refused("switch.profile = \"papr\""),
         "scenario.toml:6:18: unknown word \"papr\" (at `\"papr\"`); expected one of \"paper\", \
          \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\", \"qos\", \
-         \"priorities\", \"codel\", \"source-quench\", \"fastlane\", \"pfabric\", \"fastlane-pfabric\"; \
+         \"priorities\", \"codel\", \"source-quench\", \"fastlane\", \"pfabric\", \"fastlane-pfabric\", \"uec\"; \
          nearest: \"paper\""
     );
     assert_eq!(
