@@ -363,6 +363,7 @@ mod tests {
             ("phost.token_window = 8", "token_window"),
             ("homa.rtt_bytes = \"100KB\"", "rtt_bytes"),
             ("pfabric.window = 8", "window"),
+            ("nscc.initial_window = \"90KB\"", "initial_window"),
             ("dcqcn.window = \"100KB\"", "window"),
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
@@ -370,7 +371,7 @@ mod tests {
             assert!(narrow(transport).contains(&format!("`{key}` covers")), "{transport}");
         }
         // By default no window is too narrow, at any rate.
-        for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {
+        for transport in ["ndp", "phost", "homa", "pfabric", "nscc", "dcqcn", "tcp", "dctcp"] {
             assert_eq!(narrow(&format!("{transport} = {{}}")), "", "{transport}");
         }
     }
