@@ -33,6 +33,7 @@ PAPERS = {
     "homa": "Homa and Aeolus",
     "pfabric": "pFabric",
     "phost": "pHost",
+    "uet": "Ultra Ethernet",
     "beyond": "Beyond the papers",
 }
 #: A table with more rows is folded.

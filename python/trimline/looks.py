@@ -33,6 +33,7 @@ SCHEMES = {
     "homa-aeolus": {"label": "Homa with Aeolus", "colour": "#44AA99"},
     "fastlane": {"label": "TCP with FastLane", "colour": "#888888"},
     "pfabric-fastlane": {"label": "pFabric with FastLane", "colour": "#DD88AA"},
+    "uec": {"label": "NSCC over UET's switches", "colour": "#661100"},
 }
 
 #: A protocol has one colour, in every figure and from every source.

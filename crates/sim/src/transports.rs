@@ -15,6 +15,7 @@ mod homa;
 mod homa_cutoffs;
 mod keys;
 mod ndp;
+mod nscc;
 mod pfabric;
 mod phost;
 mod pull_gaps;
@@ -47,6 +48,7 @@ pub use estimate::{constant_rate, windowed};
 pub use homa::Homa;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
+pub use nscc::Nscc;
 pub use pfabric::Pfabric;
 pub use phost::Phost;
 pub(crate) use random_keys::random_parameters;
@@ -77,6 +79,7 @@ several::transports! {
     Phost(trimline_transport::phost::Endpoint): Phost;
     Homa(trimline_transport::homa::Endpoint): Homa;
     Pfabric(trimline_transport::pfabric::Endpoint): Pfabric;
+    Nscc(trimline_transport::nscc::Endpoint): Nscc;
 }
 
 /// Parameters of a transport's endpoints.

@@ -154,13 +154,17 @@ fn describe_marker(marker: Marker) -> String {
             };
             format!(", ECN marks {at} above {above} {unit}{itself}")
         }
-        Marker::Ramp { kmin, kmax, pmax } => {
+        Marker::Ramp { kmin, kmax, pmax, at } => {
             // Rounded to a hundredth of a percent: one percent of 2^32 is not a whole number.
             let hundredths = ((u64::from(pmax) * 10_000) + (1 << 31)) >> 32;
             let (whole, rest) = (hundredths / 100, hundredths % 100);
             let rest = if rest == 0 { String::new() } else { format!(".{rest:02}") };
+            let at = match at {
+                MarkAt::Enqueue => "",
+                MarkAt::Dequeue => " at dequeue",
+            };
             format!(
-                ", ECN marks from {kmin} B (probability 0 %) to {kmax} B ({whole}{rest} %), all packets above"
+                ", ECN marks{at} from {kmin} B (probability 0 %) to {kmax} B ({whole}{rest} %), all packets above"
             )
         }
         Marker::CoDel { target, interval, signal } => {
@@ -185,12 +189,14 @@ mod tests {
     fn a_ramp_is_described_to_a_hundredth_of_a_percent() {
         let said = |pmax| {
             let mut choices = crate::Choices::ecn(8, 3);
-            choices.queues[0].marker = Marker::Ramp { kmin: 5, kmax: 9, pmax };
+            choices.queues[0].marker = Marker::Ramp { kmin: 5, kmax: 9, pmax, at: MarkAt::Dequeue };
             choices.build().unwrap().describe().concat()
         };
         for (pmax, described) in [(u32::MAX / 100, "1 %"), (u32::MAX, "100 %"), (1 << 27, "3.13 %")]
         {
-            assert!(said(pmax).contains(&format!(" to 9 B ({described})")), "{}", said(pmax));
+            let expected =
+                format!("marks at dequeue from 5 B (probability 0 %) to 9 B ({described})");
+            assert!(said(pmax).contains(&expected), "{}", said(pmax));
         }
     }
 

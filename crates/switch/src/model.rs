@@ -629,7 +629,9 @@ mod tests {
             ModelError::TooManyActions { queue: 0 },
         );
         check(
-            |c| c.queues[1].marker = Marker::Ramp { kmin: 5, kmax: 5, pmax: 1 },
+            |c| {
+                c.queues[1].marker = Marker::Ramp { kmin: 5, kmax: 5, pmax: 1, at: MarkAt::Enqueue }
+            },
             ModelError::Ramp { queue: 1 },
         );
         check(|c| c.port = Limit::bytes(0), ModelError::PortLimitZero);

@@ -170,15 +170,13 @@ impl PlainSwitch {
                     Unit::Bytes => bytes + own.1 > u64::from(above),
                 }
             }
-            Marker::Ramp { kmax, .. } if bytes > u64::from(kmax) => true,
-            Marker::Ramp { kmin, .. } if bytes <= u64::from(kmin) => false,
-            Marker::Ramp { kmin, kmax, pmax } => {
-                let share = (bytes - u64::from(kmin)) * u64::from(pmax) / u64::from(kmax - kmin);
-                u64::from(self.stream.below(u32::MAX)) < share
+            Marker::Ramp { kmin, kmax, pmax, at: MarkAt::Enqueue } => {
+                self.ramp(bytes, [kmin, kmax, pmax])
             }
-            Marker::Threshold { at: MarkAt::Dequeue, .. } | Marker::None | Marker::CoDel { .. } => {
-                false
-            }
+            Marker::Threshold { at: MarkAt::Dequeue, .. }
+            | Marker::Ramp { at: MarkAt::Dequeue, .. }
+            | Marker::None
+            | Marker::CoDel { .. } => false,
         };
         if mark && entry.packet.marks & Packet::MARK_ECT != 0 {
             entry.packet.marks |= Packet::MARK_CE;
@@ -295,19 +293,39 @@ impl PlainSwitch {
         };
         let mut entry = port.queues[queue].pop_front().unwrap();
         port.wire = Some((queue, entry));
-        if let Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } =
-            self.choices.queues[queue].marker
-        {
-            let own = if count_self { (0, 0) } else { (1, self.cells(&entry)) };
-            let long = match unit {
-                Unit::Packets => self.count(number, queue) - own.0 > u64::from(above),
-                Unit::Bytes => self.bytes(number, queue) - own.1 > u64::from(above),
-            };
-            if long && entry.packet.marks & Packet::MARK_ECT != 0 {
-                entry.packet.marks |= Packet::MARK_CE;
+        let long = match self.choices.queues[queue].marker {
+            Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } => {
+                let own = if count_self { (0, 0) } else { (1, self.cells(&entry)) };
+                match unit {
+                    Unit::Packets => self.count(number, queue) - own.0 > u64::from(above),
+                    Unit::Bytes => self.bytes(number, queue) - own.1 > u64::from(above),
+                }
             }
+            Marker::Ramp { kmin, kmax, pmax, at: MarkAt::Dequeue } => {
+                let left = self.bytes(number, queue) - self.cells(&entry);
+                self.ramp(left, [kmin, kmax, pmax])
+            }
+            Marker::Threshold { at: MarkAt::Enqueue, .. }
+            | Marker::Ramp { at: MarkAt::Enqueue, .. }
+            | Marker::None
+            | Marker::CoDel { .. } => false,
+        };
+        if long && entry.packet.marks & Packet::MARK_ECT != 0 {
+            entry.packet.marks |= Packet::MARK_CE;
         }
         Some(entry)
+    }
+
+    /// True if a ramp marks at `bytes`. A number is drawn between its ends only.
+    fn ramp(&mut self, bytes: u64, [kmin, kmax, pmax]: [u32; 3]) -> bool {
+        if bytes > u64::from(kmax) {
+            return true;
+        }
+        if bytes <= u64::from(kmin) {
+            return false;
+        }
+        let share = (bytes - u64::from(kmin)) * u64::from(pmax) / u64::from(kmax - kmin);
+        u64::from(self.stream.below(u32::MAX)) < share
     }
 }
 
@@ -375,13 +393,14 @@ fn any_port_limit() -> impl Strategy<Value = Limit> {
 
 fn any_marker() -> impl Strategy<Value = Marker> {
     let unit = prop_oneof![Just(Unit::Packets), Just(Unit::Bytes)];
-    let at = prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
-    let threshold = (unit, any::<bool>(), at, 0u32..5).prop_map(|(unit, count_self, at, above)| {
-        let above = if unit == Unit::Bytes { above * 5000 } else { above };
-        Marker::Threshold { unit, above, count_self, at }
-    });
-    let ramp = (0u32..10_000, 1u32..20_000, any::<u32>())
-        .prop_map(|(kmin, more, pmax)| Marker::Ramp { kmin, kmax: kmin + more, pmax });
+    let at = || prop_oneof![Just(MarkAt::Enqueue), Just(MarkAt::Dequeue)];
+    let threshold =
+        (unit, any::<bool>(), at(), 0u32..5).prop_map(|(unit, count_self, at, above)| {
+            let above = if unit == Unit::Bytes { above * 5000 } else { above };
+            Marker::Threshold { unit, above, count_self, at }
+        });
+    let ramp = (0u32..10_000, 1u32..20_000, any::<u32>(), at())
+        .prop_map(|(kmin, more, pmax, at)| Marker::Ramp { kmin, kmax: kmin + more, pmax, at });
     prop_oneof![2 => Just(Marker::None), 1 => threshold, 1 => ramp]
 }
 

@@ -235,19 +235,18 @@ impl<const Q: usize> Port<Q> {
 
     /// Dequeues under a model with cells, a pool or markers, outside the inlined [`OutputPort::dequeue`].
     #[inline(never)]
-    fn dequeue_slowly<P: Packets>(
+    fn dequeue_slowly<K: Packets, C: Rng>(
         &mut self,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        self.release(model, pool);
+        let model = context.model;
+        self.release(model, context.pool);
         if self.eligible == 0 {
             return None;
         }
-        let packet = self.start(model, packets);
-        self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
-        self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
+        let packet = self.start(model, context.packets);
+        self.wire_bytes = model.occupancy(context.packets.packet(packet).wire_bytes);
+        self.mark_leaving(packet, context);
         Some(packet)
     }
 
@@ -550,7 +549,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
     ) -> Option<Handle> {
         let (model, packets) = (context.model, &mut *context.packets);
         if !model.has_class_table {
-            return self.dequeue_slowly(model, packets, context.pool);
+            return self.dequeue_slowly(context);
         }
         self.release_occupancy();
         if self.eligible == 0 {
@@ -760,10 +759,17 @@ mod tests {
     fn a_ramp_marks_none_then_some_then_all() {
         // At 3000 and 4000 bytes a coin decides: 0 marks, and 1 (the larger number) marks too unless the probability is
         // tiny.
-        let ramp = |pmax| Marker::Ramp { kmin: 2000, kmax: 4000, pmax };
-        assert_eq!(marks(ramp(u32::MAX), &[true, true])[0], 0b11_1111_1000);
-        assert_eq!(marks(ramp(1), &[false, false])[0], 0b11_1111_0000, "1 / 2 rounds down to 0");
-        assert_eq!(marks(ramp(0), &[false, false])[0], 0b11_1110_0000);
+        use crate::model::MarkAt::{Dequeue, Enqueue};
+        let ramp = |pmax, at| Marker::Ramp { kmin: 2000, kmax: 4000, pmax, at };
+        let found = |pmax, coins: &[bool]| marks(ramp(pmax, Enqueue), coins);
+        assert_eq!(found(u32::MAX, &[true, true]), [0b11_1111_1000; 2]);
+        assert_eq!(found(1, &[false, false])[0], 0b11_1111_0000, "1 / 2 rounds down to 0");
+        assert_eq!(found(0, &[false, false])[0], 0b11_1110_0000);
+        // Packets 0 to 4 leave 9 to 5 behind; 5 and 6 leave 4 and 3; 7 leaves the lower end, 2000 bytes.
+        let left = |pmax, coins: &[bool]| marks(ramp(pmax, Dequeue), coins);
+        assert_eq!(left(u32::MAX, &[true, true]), [0, 0b00_0111_1111]);
+        assert_eq!(left(1, &[false, false]), [0, 0b00_0011_1111]);
+        assert_eq!(left(0, &[false, false]), [0, 0b00_0001_1111]);
     }
 
     /// FastLane 3.4.1: notifications for data and control packets; never for a notification, or twice for a packet.

@@ -28,6 +28,9 @@ use crate::model::{
 const PAPER_RATIO: u32 = 10;
 /// csg-htsim: nearly strict priority.
 const CSG_RATIO: u32 = 100_000;
+/// uet-htsim: its ramp begins at a fifth of a queue of one bandwidth-delay product, and ends at four.
+const UEC_RAMP: [u32; 2] = [1, 4];
+const UEC_PARTS: u32 = 5;
 /// Classes that a flow may have.
 const CLASSES: usize = 4;
 /// NDP 4: the NetFPGA switch has two 12 KB queues a port.
@@ -148,6 +151,24 @@ impl Choices {
             QueueChoices::new(limit).overflow(&[Action::Return]),
             QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimArriving]),
             Scheduler::Strict,
+        )
+    }
+
+    /// Ultra Ethernet as uet-htsim has it: a data queue of `packets` packets, one bandwidth-delay product; a coin trims
+    /// the arriving packet or the tail; headers and control packets go first, 100000 to one, in twice the memory. A
+    /// packet is marked as it leaves, with a probability that rises from a fifth of the queue to four fifths, in whole
+    /// packets.
+    pub fn uec(packets: u32, packet_bytes: u16) -> Choices {
+        let [kmin, kmax] = UEC_RAMP
+            .map(|part| memory(packets.saturating_mul(part).div_ceil(UEC_PARTS), packet_bytes));
+        // A queue of one packet: from nothing on.
+        let kmin = if kmin < kmax { kmin } else { 0 };
+        let marker = Marker::Ramp { kmin, kmax, pmax: u32::MAX, at: MarkAt::Dequeue };
+        let data = QueueChoices::new(Limit::bytes(memory(packets, packet_bytes)));
+        Choices::ndp(
+            QueueChoices::new(Limit::bytes(memory(2 * packets, packet_bytes))),
+            data.overflow(&[Action::TrimRandom]).marker(marker),
+            headers_to_data(CSG_RATIO),
         )
     }
 
@@ -290,7 +311,7 @@ pub struct Profile {
 }
 
 /// Number of profiles.
-const COUNT: usize = 15;
+const COUNT: usize = 16;
 
 /// All profiles.
 pub static ALL: [Profile; COUNT] = [
@@ -426,6 +447,14 @@ pub static ALL: [Profile; COUNT] = [
             Choices::fastlane_pfabric(bytes, notification_bytes(bytes), Cap::of_line(sizes.line))
         },
     },
+    Profile {
+        name: "uec",
+        about: "Ultra Ethernet as uet-htsim has it: a queue of a bandwidth-delay product that trims, and marks by a ramp as packets leave; headers go first.",
+        packets: 43,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::uec(sizes.packets, sizes.packet_bytes),
+    },
 ];
 
 /// The names of [`ALL`].
@@ -469,6 +498,7 @@ profiles! {
     csg_htsim(packets: u32, payload_bytes: u16),
     netfpga(),
     p4(packets: u32, payload_bytes: u16),
+    uec(packets: u32, packet_bytes: u16),
     cut_payload(packets: u32, packet_bytes: u16),
     drop_tail(packets: u32),
     ecn(packets: u32, mark: u32),
@@ -517,6 +547,20 @@ mod tests {
         assert_eq!(model.max_in_queue(7), Limit::packets(8));
     }
 
+    /// The sizes that uet-htsim prints for 43 packets of 4150 B.
+    #[test]
+    fn the_queue_of_ultra_ethernet_marks_from_a_fifth_to_four() {
+        let ends = |packets| {
+            let data = Choices::uec(packets, 4150).queues[1].clone();
+            let Marker::Ramp { kmin, kmax, at, .. } = data.marker else { panic!("a ramp") };
+            assert_eq!((at, data.overflow), (MarkAt::Dequeue, vec![Action::TrimRandom]));
+            (data.whole.bytes, kmin, kmax)
+        };
+        assert_eq!(ends(43), (178_450, 37_350, 145_250));
+        assert_eq!(ends(1), (4_150, 0, 4_150));
+        assert_eq!(ends(2), (8_300, 4_150, 8_300));
+    }
+
     /// FastLane 3.3: 3.2 KB of a port of 128 KB, 100 Mb/s of a link of 10 Gb/s.
     #[test]
     fn notifications_get_a_fortieth_of_the_memory_and_a_hundredth_of_the_link() {
@@ -551,6 +595,7 @@ mod tests {
         assert_eq!(weights(Choices::paper(8, 9000)), Some((10, 1)));
         assert_eq!(weights(Choices::htsim(8, 9000)), Some((10, 1)));
         assert_eq!(weights(Choices::csg_htsim(8, 9000)), Some((100_000, 1)));
+        assert_eq!(weights(Choices::uec(8, 9064)), Some((100_000, 1)));
         assert_eq!(weights(Choices::netfpga()), None);
         assert_eq!(weights(Choices::p4(8, 9000)), None);
         let data = |choices: Choices| choices.queues[1].whole;

@@ -5,7 +5,7 @@
 //!
 //! # Begin with
 //! - [`Endpoint`]: the interface of every protocol. [`ndp::Endpoint`] and [`tcp::Endpoint`] (with DCTCP and MPTCP),
-//!   [`dcqcn`], [`phost`], [`homa`], [`pfabric`] and [`cbr`] implement it.
+//!   [`dcqcn`], [`phost`], [`homa`], [`pfabric`], [`nscc`] and [`cbr`] implement it.
 //! - [`flow::Command`] and [`flow::Event`]: requests of an application, and reports to it.
 //! - [`HostTables`]: what an endpoint asks its driver: slots of streams, paths, RNG streams.
 //!
@@ -79,6 +79,8 @@ pub mod dcqcn;
 pub mod flow;
 pub mod homa;
 pub mod ndp;
+pub mod nscc;
+pub mod path_choice;
 pub mod pfabric;
 pub mod phost;
 mod round_robin;

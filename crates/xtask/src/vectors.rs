@@ -12,9 +12,10 @@ use trimline_packet::{
     BitRate, ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
     Time, TimeDelta,
 };
+use trimline_switch::model::MarkAt;
 use trimline_switch::{
-    Choices, CodelPort, Demands, Disposition, DropList, Limit, OutputPort, Pool, Port, PortContext,
-    PriorityDrop, RateLimited, Rng, Scheduler, ServiceModel, profiles,
+    Choices, CodelPort, Demands, Disposition, DropList, Limit, Marker, OutputPort, Pool, Port,
+    PortContext, PriorityDrop, RateLimited, Rng, Scheduler, ServiceModel, profiles,
 };
 
 pub(crate) const FOLDER: &str = "vectors/switch";
@@ -271,6 +272,14 @@ fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Choi
     if let Some(bytes) = take(settings, "selective_drop")? {
         let data = choices.queues.last_mut().expect("a profile has a queue");
         data.selective_drop = Some(bytes);
+    }
+    if let (Some(kmin), Some(kmax)) = (take(settings, "kmin")?, take(settings, "kmax")?) {
+        let data = choices.queues.last_mut().expect("a profile has a queue");
+        let at = match take(settings, "departure")? {
+            Some(1) => MarkAt::Dequeue,
+            Some(_) | None => MarkAt::Enqueue,
+        };
+        data.marker = Marker::Ramp { kmin, kmax, pmax: u32::MAX, at };
     }
     if let Some(cell) = take(settings, "cell")? {
         choices.cell_bytes =

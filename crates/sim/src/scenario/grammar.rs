@@ -329,13 +329,13 @@ macro_rules! port_keys {
         computed(
             "profile",
             Form::Word(PROFILES),
-            "paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; priorities with Homa; p4 with pHost; pfabric with pFabric; source-quench, fastlane and fastlane-pfabric where hosts act on notifications",
+            "paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; uec with NSCC; priorities with Homa; p4 with pHost; pfabric with pFabric; source-quench, fastlane and fastlane-pfabric where hosts act on notifications",
             "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack.",
         ),
         computed(
             "data_queue",
             QUEUE,
-            "the profile's (paper: 8pkt)",
+            "the profile's (paper: 8pkt; uec: what the host's link sends in an idle round trip, at least 8pkt)",
             "Capacity of the data queue; with qos of the queue of each class, with fastlane and fastlane-pfabric of the whole port.",
         ),
         computed(
@@ -406,25 +406,25 @@ macro_rules! port_keys {
             "ecn_threshold",
             QUEUE,
             "the profile's",
-            "Occupancy from which the data queue marks. Profile ecn only.",
+            "Occupancy from which the data queue marks. Profiles ecn and uec only.",
         ),
         computed(
             "ecn_ramp",
             Form::Table(&RAMP),
-            "a threshold; with dcqcn alone, the ramp of its paper",
-            "A packet is marked with a probability that rises with the occupancy that it finds (RED; DCQCN), in place of ecn_threshold. Profile ecn only.",
+            "a threshold; with dcqcn alone, the ramp of its paper; with profile uec from a fifth of the queue to four, 100%",
+            "A packet is marked with a probability that rises with the occupancy that it finds (RED; DCQCN), or with ecn_mark_at = \"dequeue\" that it leaves behind, in place of ecn_threshold. Profiles ecn and uec only.",
         ),
         computed(
             "ecn_mark_at",
             Form::Word(&["enqueue", "dequeue"]),
-            "enqueue, of a threshold",
-            "When the occupancy is looked at: as a packet arrives, or as it leaves. Profile ecn only.",
+            "enqueue, of a threshold or of an ecn_ramp; dequeue with profile uec",
+            "When the occupancy is looked at: as a packet arrives, or as it leaves. Profiles ecn and uec only.",
         ),
         computed(
             "ecn_count_self",
             Form::Boolean,
             "false, of a threshold",
-            "Whether the packet itself is part of the occupancy. Profile ecn only.",
+            "Whether the packet itself is part of the occupancy. Profiles ecn and uec only.",
         ),
         computed(
             "droppable_queue",

@@ -55,7 +55,7 @@ pub(super) struct BuiltIn {
     pub(super) keys: fn(Network) -> String,
 }
 
-pub(super) static ALL: [BuiltIn; 12] = [
+pub(super) static ALL: [BuiltIn; 13] = [
     BuiltIn {
         name: "ndp",
         about: "NDP over switches that trim (SIGCOMM 2017). Above 10 Gb/s the initial window grows with the round trip (transport.ndp.initial_window); the queue of eight packets does not, since what it has no room for is trimmed.",
@@ -156,6 +156,14 @@ pub(super) static ALL: [BuiltIn; 12] = [
             )
         },
     },
+    BuiltIn {
+        name: "uec",
+        about: "NSCC of Ultra Ethernet over switches that trim and mark, as uet-htsim has them: a queue of a bandwidth-delay product, and a mark of what the last hop trimmed.",
+        keys: |_| {
+            "transport.nscc = {}\nswitch = { profile = \"uec\", port = [{ layer = \"tor\", direction = \"down\", last_hop = true }] }\n"
+                .to_owned()
+        },
+    },
 ];
 
 const COUNT: usize = ALL.len();
@@ -174,6 +182,7 @@ pub const NAMES: [&str; COUNT] = [
     "fastlane",
     "pfabric",
     "pfabric-fastlane",
+    "uec",
 ];
 
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
@@ -232,7 +241,7 @@ mod tests {
             // 200 packets of 9064 B last longer than 300 KB at 10 Gb/s.
             assert_eq!(queue(scheme, 40, 9_064), None, "{scheme}");
         }
-        for scheme in ["ndp", "opf", "dcqcn"] {
+        for scheme in ["ndp", "opf", "dcqcn", "uec"] {
             assert_eq!(queue(scheme, 800, 1_500), None, "{scheme}");
         }
         // Three thresholds, even with small packets.

@@ -133,7 +133,7 @@ fn main_model(
             Classifier::Notifications => "whose queues are for notifications and for all else",
             Classifier::Single | Classifier::HeaderAndData => "which has one queue",
         };
-        let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4";
+        let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4, uec";
         let names = ["header_queue", "wrr", "coin", "return_to_sender", "trim_to", "last_hop"];
         refuse(keys, &names, why, expected)?;
     }
@@ -148,11 +148,14 @@ fn main_model(
         )?;
     }
     admission(keys, context, &mut choices)?;
+    let own = choices.queues.last().map_or(Marker::None, |queue| queue.marker);
     if keys.profile.marks {
-        choices.queues[0].marker = marker(keys, context.marker)?;
+        choices.queues[0].marker = marker(keys, context.marker, MarkAt::Enqueue)?;
+    } else if let Marker::Ramp { at, .. } = own {
+        choices.queues.last_mut().expect("a port has queues").marker = marker(keys, Some(own), at)?;
     } else {
         let names = ["ecn_threshold", "ecn_ramp", "ecn_mark_at", "ecn_count_self"];
-        refuse(keys, &names, "which does not mark", "profile \"ecn\"")?;
+        refuse(keys, &names, "which does not mark", "profile \"ecn\" or \"uec\"")?;
     }
     match keys.profile.name {
         "codel" | "source-quench" | "fastlane" => codel(keys, &mut choices)?,
@@ -235,6 +238,7 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
         Some(QueueSize::Packets(packets)) => packets,
         // The header queue follows the memory of the data queue.
         Some(QueueSize::Bytes(bytes)) => (bytes / u64::from(payload_bytes)).max(1) as u32,
+        None if profile.name == "uec" => bandwidth_delay_packets(context),
         None => profile.packets,
     };
     let (mark, line) = (ECN_MARK, slowest(context.topology));
@@ -264,6 +268,19 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
         holds_a_packet("data", queue.whole, at.unwrap_or(context.root), packet_bytes)?;
     }
     Ok(choices)
+}
+
+/// The min queue of profile uec in packets (chosen: NDP's).
+const MIN_PACKETS: u64 = 8;
+
+/// Returns the full packets that a host's link sends in an idle round trip between the farthest hosts (uet-htsim: a
+/// queue has a bandwidth-delay product), at least [`MIN_PACKETS`].
+fn bandwidth_delay_packets(context: Context<'_>) -> u32 {
+    let round_trip = context.topology.idle_round_trip(context.payload_bytes, context.framing);
+    let bytes = context.topology.host_link.rate.bytes_in(round_trip).get();
+    let packets = bytes.div_ceil(u64::from(context.packet_bytes()).max(1));
+    // The switch counts in 32 bits.
+    packets.clamp(MIN_PACKETS, 8_000) as u32
 }
 
 fn rates(topology: &Clos) -> impl Iterator<Item = BitRate> {
@@ -515,29 +532,36 @@ enum Shared {
 
 const OF_THRESHOLD: [&str; 3] = ["ecn_threshold", "ecn_mark_at", "ecn_count_self"];
 
-fn marker(keys: &Keys<'_>, of_transport: Option<Marker>) -> Result<Marker, ScenarioError> {
+/// Reads the marker of a queue. Without keys it is `default`, otherwise a threshold; `at` is the default time.
+fn marker(keys: &Keys<'_>, default: Option<Marker>, at: MarkAt) -> Result<Marker, ScenarioError> {
+    let at = mark_at(keys, at);
     if let Some(ramp) = keys.get("ecn_ramp") {
-        return ramp_of(keys, ramp);
+        return ramp_of(keys, ramp, at);
     }
     let says_nothing = OF_THRESHOLD.iter().all(|name| keys.get(name).is_none());
-    if let Some(marker) = of_transport.filter(|_| says_nothing) {
+    if let Some(marker) = default.filter(|_| says_nothing) {
         return Ok(marker);
     }
     let (unit, above) = threshold(keys.size("ecn_threshold")?, ECN_MARK);
-    let at = match keys.get("ecn_mark_at").and_then(Node::text) {
-        Some("dequeue") => MarkAt::Dequeue,
-        Some(_) | None => MarkAt::Enqueue,
-    };
     let count_self = keys.get("ecn_count_self").and_then(Node::boolean) == Some(true);
     Ok(Marker::Threshold { unit, above, count_self, at })
 }
 
-fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
-    if let Some((name, node)) = OF_THRESHOLD.iter().find_map(|name| Some((name, keys.get(name)?))) {
+fn mark_at(keys: &Keys<'_>, default: MarkAt) -> MarkAt {
+    match keys.get("ecn_mark_at").and_then(Node::text) {
+        Some("dequeue") => MarkAt::Dequeue,
+        Some("enqueue") => MarkAt::Enqueue,
+        Some(_) | None => default,
+    }
+}
+
+fn ramp_of(keys: &Keys<'_>, ramp: &Node, at: MarkAt) -> Result<Marker, ScenarioError> {
+    let contradicts = ["ecn_threshold", "ecn_count_self"];
+    if let Some((name, node)) = contradicts.iter().find_map(|name| Some((name, keys.get(name)?))) {
         return Err(ScenarioError::new(
             &node.place,
             format!("`{name}` beside `ecn_ramp`"),
-            "one of the two: a ramp looks at what an arriving packet finds",
+            "one of the two: a ramp looks at the queue without the packet",
         ));
     }
     let bytes = |key: &str| {
@@ -560,7 +584,8 @@ fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
     }
     // A fraction of 2^32.
     let pmax = (share << 32) / 1_000_000_000;
-    Ok(Marker::Ramp { kmin, kmax, pmax: u32::try_from(pmax).unwrap_or(u32::MAX) })
+    let pmax = u32::try_from(pmax).unwrap_or(u32::MAX);
+    Ok(Marker::Ramp { kmin, kmax, pmax, at })
 }
 
 fn threshold(size: Option<QueueSize>, packets: u32) -> (Unit, u32) {

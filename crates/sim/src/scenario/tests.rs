@@ -428,7 +428,7 @@ fn an_invalid_switch_is_refused() {
         refused("switch.profile = \"papr\""),
         "scenario.toml:6:18: unknown word \"papr\" (at `\"papr\"`); expected one of \"paper\", \
          \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\", \"qos\", \
-         \"priorities\", \"codel\", \"source-quench\", \"fastlane\", \"pfabric\", \"fastlane-pfabric\"; \
+         \"priorities\", \"codel\", \"source-quench\", \"fastlane\", \"pfabric\", \"fastlane-pfabric\", \"uec\"; \
          nearest: \"paper\""
     );
     assert_eq!(
@@ -439,7 +439,7 @@ fn an_invalid_switch_is_refused() {
     assert_eq!(
         refused("switch = { profile = \"ecn\", coin = true }"),
         "scenario.toml:6:36: `coin` with profile \"ecn\", which has one queue (at `true`); expected a \
-         profile with a header queue: paper, htsim, csg-htsim, netfpga, p4"
+         profile with a header queue: paper, htsim, csg-htsim, netfpga, p4, uec"
     );
     assert_eq!(
         refused("switch = { coin = true, trim_to = \"sender\" }"),
@@ -449,7 +449,7 @@ fn an_invalid_switch_is_refused() {
     assert_eq!(
         refused("switch = { profile = \"drop-tail\", trim_to = \"both\" }"),
         "scenario.toml:6:45: `trim_to` with profile \"drop-tail\", which has one queue (at `\"both\"`); expected a \
-         profile with a header queue: paper, htsim, csg-htsim, netfpga, p4"
+         profile with a header queue: paper, htsim, csg-htsim, netfpga, p4, uec"
     );
     assert_eq!(
         refused("switch.wrr = \"10:2\""),
@@ -459,7 +459,7 @@ fn an_invalid_switch_is_refused() {
     assert_eq!(
         refused("switch.ecn_threshold = \"20pkt\""),
         "scenario.toml:6:24: `ecn_threshold` with profile \"paper\", which does not mark (at \
-         `\"20pkt\"`); expected profile \"ecn\""
+         `\"20pkt\"`); expected profile \"ecn\" or \"uec\""
     );
     assert_eq!(
         refused("transport.ndp.payload = \"64KiB\""),

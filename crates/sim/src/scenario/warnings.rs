@@ -378,6 +378,7 @@ mod tests {
             ("tcp.notifications = \"source-quench\"", "tcp", "notifications", notified),
             ("dctcp.notifications = \"fastlane\"", "dctcp", "notifications", notified),
             ("pfabric.fastlane = true", "pfabric", "fastlane", notified),
+            ("nscc.trimming = true", "nscc", "trimming", trimmed),
         ] {
             check(&drop_tail(table), &[&unmet(name, key, missing)]);
             // The default profile of the transport has it.
@@ -407,6 +408,7 @@ mod tests {
             ("phost.token_window = 8", "token_window"),
             ("homa.rtt_bytes = \"100KB\"", "rtt_bytes"),
             ("pfabric.window = 8", "window"),
+            ("nscc.initial_window = \"90KB\"", "initial_window"),
             ("dcqcn.window = \"100KB\"", "window"),
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
@@ -414,7 +416,7 @@ mod tests {
             assert!(narrow(transport).contains(&format!("`{key}` covers")), "{transport}");
         }
         // By default no window is too narrow, at any rate.
-        for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {
+        for transport in ["ndp", "phost", "homa", "pfabric", "nscc", "dcqcn", "tcp", "dctcp"] {
             assert_eq!(narrow(&format!("{transport} = {{}}")), "", "{transport}");
         }
     }

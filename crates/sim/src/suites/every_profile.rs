@@ -44,7 +44,7 @@ fn timed(signal: Signal) -> ServiceModel {
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 21] {
+fn profiles() -> [(&'static str, ServiceModel); 22] {
     [
         ("fastlane, strict cap", ServiceModel::fastlane(8 * 9076, 3_200, cap(false))),
         ("fastlane, CoDel", timed(Signal::Mark)),
@@ -60,6 +60,7 @@ fn profiles() -> [(&'static str, ServiceModel); 21] {
         ("paper, to both", trims_towards_senders(true, 8, 9000)),
         ("htsim", ServiceModel::htsim(8, 9000)),
         ("csg-htsim", ServiceModel::csg_htsim(8, 9000)),
+        ("uec", ServiceModel::uec(8, 9076)),
         ("netfpga", ServiceModel::netfpga()),
         ("p4", ServiceModel::p4(8, 9000)),
         ("cut-payload", ServiceModel::cut_payload(8, 9064)),

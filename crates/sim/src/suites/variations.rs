@@ -68,7 +68,12 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
             count_self: false,
             at: draws.one_of(&[MarkAt::Enqueue, MarkAt::Dequeue]),
         },
-        _ => Marker::Ramp { kmin, kmax: kmin + 5 * packet, pmax: 1 << draws.modulo(32) },
+        _ => Marker::Ramp {
+            kmin,
+            kmax: kmin + 5 * packet,
+            pmax: 1 << draws.modulo(32),
+            at: draws.one_of(&[MarkAt::Enqueue, MarkAt::Dequeue]),
+        },
     };
     let mut classes = 1;
     if draws.modulo(2) == 0 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, HostId, Kind, Packet, TimeDelta};
 use trimline_switch::Marker;
+use trimline_switch::model::MarkAt;
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, MARK_CNP, MIN_TIMER};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
@@ -23,7 +24,12 @@ const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 fn ramp(rate: BitRate) -> Marker {
     let bytes =
         |published| rate.scale(published, Config::PUBLISHED_AT).min(u64::from(u32::MAX / 4)) as u32;
-    Marker::Ramp { kmin: bytes(5_000), kmax: bytes(200_000), pmax: u32::MAX / 100 }
+    Marker::Ramp {
+        kmin: bytes(5_000),
+        kmax: bytes(200_000),
+        pmax: u32::MAX / 100,
+        at: MarkAt::Enqueue,
+    }
 }
 
 static GRAMMAR: Grammar = Grammar {
@@ -411,10 +417,16 @@ mod tests {
             choices.queues[0].marker = marker;
             choices.build().expect("a model")
         };
-        let published = Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax: u32::MAX / 100 };
+        let published =
+            Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax: u32::MAX / 100, at: MarkAt::Enqueue };
         assert_eq!(switch("transport.dcqcn = {}"), ramp(published));
         assert_eq!(switch("transport.dcqcn = {}\nlinks.rate = \"40Gbps\""), ramp(published));
-        let tenfold = Marker::Ramp { kmin: 50_000, kmax: 2_000_000, pmax: u32::MAX / 100 };
+        let tenfold = Marker::Ramp {
+            kmin: 50_000,
+            kmax: 2_000_000,
+            pmax: u32::MAX / 100,
+            at: MarkAt::Enqueue,
+        };
         let fast = "transport.dcqcn = {}\nlinks.rate = \"400Gbps\"";
         assert_eq!(switch(fast), ramp(tenfold));
         assert_eq!(config(fast), Config::published(BitRate::from_gbps(400)));

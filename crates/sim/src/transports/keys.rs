@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_transport::path_choice::PathChoice;
 
 use crate::keys::error::Source;
 use crate::keys::form::{Grammar, Key};
@@ -11,6 +12,10 @@ use crate::keys::read;
 use crate::keys::tree::{self, Node};
 use crate::scenario::{Place, ScenarioError};
 use crate::topology::Clos;
+
+/// The words of the key `path_choice`.
+pub(super) const PATH_CHOICES: [&str; 6] =
+    ["mixed", "bitmap", "reps", "oblivious", "random", "permutation"];
 
 /// The keys of one transport's table, `transport.NAME`.
 #[derive(Clone, Copy, Debug)]
@@ -205,6 +210,18 @@ impl<'a> Keys<'a> {
         match self.table.map_or(Ok(None), read::payload)? {
             Some(payload) => Ok(payload),
             None => Ok(self.bytes("payload")?.get() as u16),
+        }
+    }
+
+    /// Returns the key `path_choice`, one of [`PATH_CHOICES`]. REPS freezes for `freeze`.
+    pub(super) fn path_choice(&self, freeze: TimeDelta) -> PathChoice {
+        match self.word("path_choice") {
+            "bitmap" => PathChoice::Bitmap,
+            "reps" => PathChoice::Reps { freeze },
+            "oblivious" => PathChoice::Oblivious,
+            "random" => PathChoice::Random,
+            "permutation" => PathChoice::Permutation,
+            _ => PathChoice::Mixed,
         }
     }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use trimline_metrics::{FlowRecord, PacketLatency, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, DelayedAck, HostId, TimeDelta};
 use trimline_transport::ndp::{Config, CoreRate, Endpoint, Order, PathPenalty, PullSpacing};
+use trimline_transport::path_choice::PathChoice;
 use trimline_transport::{Framing, Side, flow};
 
-use super::describe::time;
+use super::describe::{path_rule, time};
+use super::keys::PATH_CHOICES;
 use super::{
     BYTES, DURATION, Form, Grammar, Group, Keys, Need, Plan, Protocol, Sample, ScenarioError,
     Setting, Traits, Transport, Work, computed, fixed, optional, pull_gaps,
@@ -24,6 +26,8 @@ const BYTES_PER_LATENCY: f64 = 48.0;
 /// Initial window in packets at [`PUBLISHED_AT`] (NDP 6.2).
 const INITIAL_WINDOW: u32 = 30;
 const PUBLISHED_AT: BitRate = BitRate::from_gbps(10);
+/// uet-htsim: time for which REPS keeps to known paths after a time-out.
+const FREEZE: TimeDelta = TimeDelta::from_ms(10);
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -249,6 +253,14 @@ static GRAMMAR: Grammar = Grammar {
         )
         .with_source("NDP 3.2.3")
         .with_samples(&["false"]),
+        fixed(
+            "path_choice",
+            Form::Word(&PATH_CHOICES),
+            "permutation",
+            "Path of each data packet. permutation: rounds over all paths in a drawn order, without outliers (path_penalty). The others are those of UET, as transport.nscc.path_choice has them; a returned header counts as a trim, and path_penalty is off.",
+        )
+        .with_source("NDP 3.1.1; the others: uet-htsim")
+        .with_samples(&["mixed", "bitmap", "reps", "oblivious", "random"]),
     ],
 };
 
@@ -344,6 +356,7 @@ impl Transport for Ndp {
         Traits { keeps_paths: false, ends_flows: true, no_latencies: None }
     }
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let path_choice = keys.path_choice(FREEZE);
         let mut config = Config {
             initial_window: 0,
             initial_window_bytes: 0,
@@ -381,7 +394,8 @@ impl Transport for Ndp {
             backstop_owed: keys.timer("backstop_owed")?,
             time_wait: keys.duration("time_wait")?,
             follows_path: None,
-            path_penalty: path_penalty(keys)?,
+            path_penalty: path_penalty(keys, path_choice)?,
+            path_choice,
         };
         if keys.has("turn") {
             if let Some(word) = keys.word_given("order").filter(|word| *word != "round-robin") {
@@ -497,7 +511,11 @@ impl Transport for Ndp {
                 }
                 Order::RoundRobin => ", connections served round robin",
             },
-            if config.path_penalty.is_some() { "" } else { ", no path penalty" },
+            match config.path_choice {
+                PathChoice::Permutation if config.path_penalty.is_some() => String::new(),
+                PathChoice::Permutation => ", no path penalty".to_owned(),
+                other => format!(", paths {}", path_rule(other)),
+            },
             if config.credit_bank {
                 ""
             } else {
@@ -559,9 +577,19 @@ fn without_credit_bank(keys: &Keys<'_>, config: Config) -> Result<Config, Scenar
     }
 }
 
-fn path_penalty(keys: &Keys<'_>) -> Result<Option<PathPenalty>, ScenarioError> {
+fn path_penalty(keys: &Keys<'_>, choice: PathChoice) -> Result<Option<PathPenalty>, ScenarioError> {
     if !keys.flag("path_penalty") {
         return Ok(None);
+    }
+    if choice != PathChoice::Permutation {
+        return match keys.has("path_penalty") {
+            false => Ok(None),
+            true => Err(keys.refuse(
+                "path_penalty",
+                "removal of outlier paths beside another choice of paths",
+                "`path_choice = \"permutation\"`, whose rounds leave removed paths out",
+            )),
+        };
     }
     let keys = keys.below("path_penalty", &PATH_PENALTY);
     let count = |key| keys.integer(key) as u16;

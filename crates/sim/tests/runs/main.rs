@@ -15,6 +15,7 @@ mod hull;
 mod links;
 mod metamorphic;
 mod nics;
+mod nscc;
 mod pauses;
 mod payloads;
 mod persistent;

@@ -19,7 +19,7 @@ const SENDERS: u64 = 8;
 const HEADER: u64 = 64;
 
 /// A scheme, and the purpose that its incast must meet.
-const SCHEMES: [(&str, &str); 12] = [
+const SCHEMES: [(&str, &str); 13] = [
     ("ndp", "Switches trim packets and lose none, and the receiver's link is busy."),
     ("hull", "Switches mark packets, and neither ports nor pacers drop packets."),
     ("dctcp", "Switches mark packets and drop none, and the receiver's link is busy."),
@@ -43,6 +43,10 @@ const SCHEMES: [(&str, &str); 12] = [
     (
         "pfabric-fastlane",
         "Switches notify senders of every drop, and the slowdown of the fastest flow is at most 1.1.",
+    ),
+    (
+        "uec",
+        "Switches mark and trim packets and lose none, and the receiver's link is busy for 90 % of the time at least; other schemes keep it busy for 95 %.",
     ),
 ];
 
@@ -122,6 +126,9 @@ impl Seen {
         let is_busy = self.busy >= 950;
         match scheme {
             "ndp" => self.trimmed > 0 && self.dropped == 0 && is_busy,
+            // 91.5 % at 40 Gb/s with 1460 B, where the last flow is alone for 120 us and its window grows slowly, and
+            // 92.9 % at 25 Gb/s; 95 % at all others.
+            "uec" => self.marked > 0 && self.trimmed > 0 && self.dropped == 0 && self.busy >= 900,
             "opf" => self.trimmed > 0 && self.detoured > 0 && self.dropped == 0 && is_busy,
             "hull" => self.marked > 0 && self.dropped == 0 && self.pacer_dropped == 0,
             "dctcp" => self.marked > 0 && self.dropped == 0 && is_busy,

@@ -46,7 +46,7 @@ pub enum Marker {
         at: MarkAt,
     },
     /// With a probability that rises linearly from 0 at `kmin` bytes to `pmax` at `kmax`, and is 1 above (DCQCN).
-    /// Measured at arrival, without the packet.
+    /// Measured without the packet: what it finds at arrival, or what it leaves behind at departure.
     Ramp {
         /// Queue bytes up to which no packet is marked.
         kmin: u32,
@@ -54,6 +54,8 @@ pub enum Marker {
         kmax: u32,
         /// Probability at `kmax`, Q0.32.
         pmax: u32,
+        /// The time of measurement.
+        at: MarkAt,
     },
     /// By sojourn time at the start of transmission (CoDel, RFC 8289, with signals for drops). For
     /// [`CodelPort`](crate::CodelPort).

@@ -191,7 +191,7 @@ mod tests {
     fn a_ramp_above_the_queue_limit_is_warned_of() {
         let ramp = |kmin, kmax| {
             let mut choices = Choices::drop_tail(10);
-            choices.queues[0].marker = Marker::Ramp { kmin, kmax, pmax: 1 };
+            choices.queues[0].marker = Marker::Ramp { kmin, kmax, pmax: 1, at: MarkAt::Enqueue };
             choices
         };
         check(&ramp(14_999, 15_000), &AROUND, &[]);

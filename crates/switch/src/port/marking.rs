@@ -1,4 +1,4 @@
-//! The markers of AQM (active queue management): DCTCP's threshold K at arrival or departure, DCQCN's ramp at arrival.
+//! The markers of AQM (active queue management), at arrival or departure: DCTCP's threshold K and DCQCN's ramp.
 
 use trimline_packet::{Handle, Packet, Packets};
 
@@ -15,17 +15,51 @@ impl<const Q: usize> Port<Q> {
         bytes: u32,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        let list = &self.queues[queue];
-        let (kmin, kmax, pmax) = match context.model.queues[queue].marker {
-            Marker::Ramp { kmin, kmax, pmax } => (kmin, kmax, pmax),
+        match context.model.queues[queue].marker {
+            Marker::Ramp { at: MarkAt::Enqueue, .. } => {
+                self.mark_by_ramp(queue, self.queues[queue].bytes, packet, context);
+            }
             Marker::Threshold { .. } => {
                 let (model, packets) = (context.model, &mut *context.packets);
-                return self.mark_by_threshold(queue, packet, bytes, model, packets);
+                self.mark_by_threshold(queue, packet, bytes, model, packets);
             }
-            Marker::None | Marker::CoDel { .. } => return,
+            Marker::Ramp { at: MarkAt::Dequeue, .. } | Marker::None | Marker::CoDel { .. } => {}
+        }
+    }
+
+    /// Marks the packet that has just gone to the wire, under a model without a table by class.
+    pub(super) fn mark_leaving<K: Packets, C: Rng>(
+        &mut self,
+        packet: Handle,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
+    ) {
+        let queue = usize::from(self.wire_queue);
+        match context.model.queues[queue].marker {
+            // uet-htsim (queue.cpp): the length is that of the queue without the packet, strictly above the lower end.
+            Marker::Ramp { at: MarkAt::Dequeue, .. } => {
+                let left = self.queues[queue].bytes - self.wire_bytes;
+                self.mark_by_ramp(queue, left, packet, context);
+            }
+            Marker::Threshold { .. } => {
+                self.mark_dequeued(queue, packet, context.model, context.packets);
+            }
+            Marker::Ramp { at: MarkAt::Enqueue, .. } | Marker::None | Marker::CoDel { .. } => {}
+        }
+    }
+
+    /// Marks a packet with the probability of a ramp at `length` bytes.
+    fn mark_by_ramp<K: Packets, C: Rng>(
+        &mut self,
+        queue: usize,
+        length: u32,
+        packet: Handle,
+        context: &mut PortContext<'_, ServiceModel, K, C>,
+    ) {
+        let Marker::Ramp { kmin, kmax, pmax, .. } = context.model.queues[queue].marker else {
+            return;
         };
-        let mark = list.bytes > kmax || {
-            let above = u64::from(list.bytes.saturating_sub(kmin));
+        let mark = length > kmax || {
+            let above = u64::from(length.saturating_sub(kmin));
             // Q0.32, rounded down: never more than pmax.
             let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
             above > 0 && u64::from(context.rng.below(u32::MAX)) < probability

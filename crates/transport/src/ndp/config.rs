@@ -7,6 +7,7 @@ use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, Ti
 
 use super::core_rate::CoreRate;
 use super::send_scheduler::Order;
+use crate::path_choice::PathChoice;
 use crate::{Key, PathList, RngStream, flow};
 
 /// Parameters of all connections of a host.
@@ -62,8 +63,10 @@ pub struct Config {
     pub backstop_owed: TimeDelta,
     /// Time for which both ends remember a finished connection (NDP 3.2.2: the maximum segment lifetime is under 1 ms).
     pub time_wait: TimeDelta,
-    /// Temporary removal of outlier paths (NDP 3.2.3), if any.
+    /// Temporary removal of outlier paths (NDP 3.2.3), if any; with the permutation only.
     pub path_penalty: Option<PathPenalty>,
+    /// The paths of data packets. NDP 3.1.1: the permutation.
+    pub path_choice: PathChoice,
     /// Pull gaps of a real host, instead of `pull_spacing`.
     pub pull_gaps: Option<PullGaps>,
     /// True if the latency of each packet is recorded ([`super::Latency`]).
@@ -97,6 +100,7 @@ impl Config {
             backstop_owed: TimeDelta::from_ms(100),
             time_wait: TimeDelta::from_ms(1),
             path_penalty: None,
+            path_choice: PathChoice::Permutation,
             pull_gaps: None,
             record_latencies: false,
         }

@@ -77,6 +77,7 @@ impl Endpoint {
         }
         let slot = directory.assign(key);
         let paths = Paths::new(paths, stream, self.config.path_penalty.as_ref());
+        let paths = paths.with_choice(self.config.path_choice);
         let sender = Sender::new(now, &self.config, payload, length, service_port, class, paths);
         self.place(slot, key, StreamState::Sending(sender));
         self.sender_changed(now, slot);
@@ -126,6 +127,7 @@ impl Endpoint {
         let mut paths = PathList::new();
         directory.paths(key.peer, &mut paths);
         let paths = Paths::new(&paths, directory.stream(key), self.config.path_penalty.as_ref());
+        let paths = paths.with_choice(self.config.path_choice);
         let slot = directory.assign(key);
         let sender = Sender::new(now, &self.config, None, Some(length), service_port, class, paths);
         self.place(slot, key, StreamState::Sending(sender));

@@ -6,6 +6,9 @@
 //!
 //! A withdrawn path keeps its place, which packets in flight remember. So a list that shrinks and grows again keeps all
 //! counts.
+//!
+//! Another rule ([`PathChoice`]) chooses instead: each packet is then a round of its own, so that nothing is asked of it
+//! where there is none.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -17,6 +20,7 @@ use trimline_packet::{PathId, Time};
 use super::config::PathPenalty;
 use super::scoreboard::Scoreboard;
 use crate::RngStream;
+use crate::path_choice::{Feedback, PathChoice, PathChooser};
 
 /// No path to be avoided.
 pub(super) const NO_PATH: u16 = u16::MAX;
@@ -37,12 +41,50 @@ pub(super) struct Paths {
     seldom: Option<Box<Seldom>>,
 }
 
-/// State that the simulator needs only with a scoreboard.
+/// State that the simulator needs only with a scoreboard or another rule.
 #[derive(Debug)]
-struct Seldom {
+pub(super) struct Seldom {
     /// The path list; empty if it is 0, 1, 2 ...
     ids: Box<[PathId]>,
     scoreboard: Option<Scoreboard>,
+    /// The rule, if it is not the permutation. Its paths are places. `order` is then 0, 1, 2 ... but for the chosen
+    /// place and the first, which have changed places.
+    chooser: Option<PathChooser>,
+}
+
+impl Seldom {
+    /// Learns of an ACK.
+    #[inline]
+    pub(super) fn ack(&mut self, now: Time, place: u16) {
+        match &mut self.scoreboard {
+            Some(scoreboard) => scoreboard.ack(place),
+            None => self.tell(now, place, Feedback::Good),
+        }
+    }
+
+    /// Learns of a NACK or a returned header.
+    #[inline]
+    pub(super) fn nack(&mut self, now: Time, place: u16) {
+        match &mut self.scoreboard {
+            Some(scoreboard) => scoreboard.nack(place),
+            None => self.tell(now, place, Feedback::Trimmed),
+        }
+    }
+
+    /// Learns of a time-out.
+    pub(super) fn loss(&mut self, now: Time, place: u16) {
+        match &mut self.scoreboard {
+            Some(scoreboard) => scoreboard.loss(place),
+            None => self.tell(now, place, Feedback::TimedOut),
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, now: Time, place: u16, feedback: Feedback) {
+        if let Some(chooser) = &mut self.chooser {
+            chooser.feedback(now, PathId::new(place), feedback);
+        }
+    }
 }
 
 impl Paths {
@@ -60,6 +102,7 @@ impl Paths {
             Box::new(Seldom {
                 ids: if counted { Box::default() } else { list.into() },
                 scoreboard: penalty.map(|penalty| Scoreboard::new(count, penalty)),
+                chooser: None,
             })
         });
         Paths {
@@ -71,6 +114,43 @@ impl Paths {
             stream,
             seldom,
         }
+    }
+
+    /// Chooses by another rule than the permutation, without a scoreboard.
+    #[cold]
+    pub(super) fn with_choice(mut self, choice: PathChoice) -> Paths {
+        let count = self.order.len() as u16;
+        if choice == PathChoice::Permutation || count == 1 {
+            return self;
+        }
+        let ids = match self.seldom.take() {
+            Some(seldom) => seldom.ids,
+            None => Box::default(),
+        };
+        let places = (0..count).map(PathId::new).collect();
+        let chooser = Some(PathChooser::new(choice, places, self.stream.clone()));
+        self.seldom = Some(Box::new(Seldom { ids, scoreboard: None, chooser }));
+        (self.live, self.position) = (1, 1);
+        self
+    }
+
+    fn chooser(&mut self) -> Option<&mut PathChooser> {
+        self.seldom.as_mut()?.chooser.as_mut()
+    }
+
+    /// Lets the rule choose the only place of the next round.
+    #[cold]
+    fn choose_by_rule(&mut self) {
+        let Some(place) = self.chooser().map(|chooser| chooser.next().get()) else { return };
+        let before = self.order[0];
+        self.order.swap(0, usize::from(before));
+        self.order.swap(0, usize::from(place));
+    }
+
+    /// Returns the part that learns from answers, if there is one.
+    #[inline]
+    pub(super) fn judges(&mut self) -> Option<&mut Seldom> {
+        self.seldom.as_deref_mut()
     }
 
     /// Draws a number below `bound`; the bias of the multiplication is below 2^-16.
@@ -92,6 +172,10 @@ impl Paths {
     /// Begins another round. NDP 3.2.3-b: outliers are removed when the path list is permuted. Returns their number.
     pub(super) fn permute(&mut self, now: Time, penalty: Option<&PathPenalty>) -> u32 {
         self.position = 0;
+        if self.seldom.as_ref().is_some_and(|seldom| seldom.chooser.is_some()) {
+            self.choose_by_rule();
+            return 0;
+        }
         match (self.seldom.as_mut().and_then(|seldom| seldom.scoreboard.as_mut()), penalty) {
             (Some(scoreboard), Some(_)) if scoreboard.is_quiet() => {
                 scoreboard.permuted(now);
@@ -121,7 +205,14 @@ impl Paths {
         let left = self.live - position;
         let other = position + self.draw(left);
         self.order.swap(position as usize, other as usize);
-        if self.order[position as usize] == avoid && self.live > 1 {
+        if self.order[position as usize] == avoid && self.live == 1 {
+            // A rule that insists on the path gets it.
+            for _ in 0..8 {
+                if self.order[position as usize] == avoid {
+                    self.choose_by_rule();
+                }
+            }
+        } else if self.order[position as usize] == avoid {
             // Another one of this round, or at its end one that it already used.
             let other =
                 if left > 1 { position + 1 + self.draw(left - 1) } else { self.draw(position) };
@@ -150,6 +241,9 @@ impl Paths {
     pub(super) fn replace(&mut self, list: &[PathId], penalty: Option<&PathPenalty>) {
         if list.is_empty() {
             return;
+        }
+        if self.chooser().is_some() {
+            return self.replace_by_rule(list);
         }
         let count = self.order.len();
         let mut ids: Vec<PathId> = (0..count as u16).map(|place| self.id(place)).collect();
@@ -196,7 +290,32 @@ impl Paths {
                 scoreboard
             };
             let scoreboard = known.or_else(|| penalty.map(new));
-            self.seldom = Some(Box::new(Seldom { ids: ids.into_boxed_slice(), scoreboard }));
+            let (ids, chooser) = (ids.into_boxed_slice(), None);
+            self.seldom = Some(Box::new(Seldom { ids, scoreboard, chooser }));
+        }
+    }
+
+    /// Lets the rule choose among these paths. Known ones keep their places.
+    #[cold]
+    fn replace_by_rule(&mut self, list: &[PathId]) {
+        let count = self.order.len() as u16;
+        let mut ids: Vec<PathId> = (0..count).map(|place| self.id(place)).collect();
+        let places = list.iter().map(|&id| {
+            let known = ids.iter().position(|&known| known == id);
+            let place = known.unwrap_or_else(|| {
+                ids.push(id);
+                ids.len() - 1
+            });
+            PathId::new(u16::try_from(place).expect("a path list has at most 65,535 paths"))
+        });
+        let places = places.collect();
+        self.order = (0..ids.len() as u16).collect();
+        (self.live, self.position) = (1, 1);
+        if let Some(seldom) = &mut self.seldom {
+            seldom.ids = ids.into_boxed_slice();
+            if let Some(chooser) = &mut seldom.chooser {
+                chooser.replace(places);
+            }
         }
     }
 
@@ -342,6 +461,51 @@ mod tests {
             let fourth = (0..5).find(|&place| paths.id(place).get() == 9);
             assert_eq!(fourth, Some(4), "known paths keep their places");
         }
+    }
+
+    const RULES: [PathChoice; 5] = [
+        PathChoice::Random,
+        PathChoice::Oblivious,
+        PathChoice::Bitmap,
+        PathChoice::Reps { freeze: trimline_packet::TimeDelta::ZERO },
+        PathChoice::Mixed,
+    ];
+
+    #[test]
+    fn another_rule_chooses_avoids_and_follows_routing() {
+        for choice in RULES {
+            let list: Vec<PathId> = (0..8).map(|number| PathId::new(10 + number)).collect();
+            let paths = Paths::new(&list, RngStream::seed_from_u64(7), None);
+            let mut paths = paths.with_choice(choice);
+            for turn in 0..400 {
+                let avoid = turn % 8;
+                let place = next(&mut paths, avoid);
+                assert!(place < 8 && place != avoid, "{choice:?}");
+                assert_eq!(paths.id(place).get(), 10 + place);
+                paths.judges().expect("a rule").ack(Time::ZERO, place);
+            }
+            paths.replace(&[list[3], PathId::new(99)], None);
+            let taken: BTreeSet<u16> = (0..100)
+                .map(|_| {
+                    let place = next(&mut paths, NO_PATH);
+                    paths.id(place).get()
+                })
+                .collect();
+            assert_eq!(taken, BTreeSet::from([13, 99]), "{choice:?}");
+        }
+        // An only path needs no rule.
+        let only = Paths::new(&[PathId::new(4)], RngStream::seed_from_u64(7), None);
+        assert_eq!(next(&mut only.with_choice(PathChoice::Mixed), 0), 0);
+    }
+
+    #[test]
+    fn a_rule_is_told_of_the_places_of_packets() {
+        let list: Vec<PathId> = (0..8).map(PathId::new).collect();
+        let paths = Paths::new(&list, RngStream::seed_from_u64(7), None);
+        let mut paths = paths.with_choice(PathChoice::Bitmap);
+        paths.judges().expect("a rule").loss(Time::ZERO, 5);
+        let taken: Vec<u16> = (0..7 * 14).map(|_| next(&mut paths, NO_PATH)).collect();
+        assert!(!taken.contains(&5), "{taken:?}");
     }
 
     #[test]

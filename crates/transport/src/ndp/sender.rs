@@ -401,8 +401,8 @@ impl Sender {
         self.answers = self.answers.wrapping_add(1);
         self.remember(true);
         // NDP 3.2.3-a: for the path that this attempt took.
-        if let (true, Some(scoreboard)) = (same, self.paths.scoreboard()) {
-            scoreboard.ack(path);
+        if let (true, Some(judges)) = (same, self.paths.judges()) {
+            judges.ack(self.last_received, path);
         }
     }
 
@@ -419,8 +419,8 @@ impl Sender {
         self.unheard -= u16::from(record.received());
         self.window.wait_behind(sequence, State::Nacked);
         self.remember(false);
-        if let Some(scoreboard) = self.paths.scoreboard() {
-            scoreboard.nack(path);
+        if let Some(judges) = self.paths.judges() {
+            judges.nack(self.last_received, path);
         }
     }
 
@@ -459,8 +459,8 @@ impl Sender {
         self.unheard -= u16::from(record.received());
         self.window.wait_before(sequence, State::Returned);
         self.remember(false);
-        if let Some(scoreboard) = self.paths.scoreboard() {
-            scoreboard.nack(path);
+        if let Some(judges) = self.paths.judges() {
+            judges.nack(self.last_received, path);
         }
         if !self.expects_pulls() || self.mostly_acked() {
             self.credit = (self.credit + 1).min(WINDOW_LIMIT);
@@ -652,8 +652,8 @@ impl Sender {
                     self.credit = (self.credit + 1).min(WINDOW_LIMIT);
                 }
                 self.statistics.timeouts += 1;
-                if let Some(scoreboard) = self.paths.scoreboard() {
-                    scoreboard.loss(path);
+                if let Some(judges) = self.paths.judges() {
+                    judges.loss(now, path);
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! A host of each transport, for links of 10 Gb/s.
 
 use trimline_packet::{BitRate, HostId, TimeDelta};
-use trimline_transport::{cbr, dcqcn, homa, ndp, pfabric, phost, tcp};
+use trimline_transport::path_choice::PathChoice;
+use trimline_transport::{cbr, dcqcn, homa, ndp, nscc, pfabric, phost, tcp};
 
 pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
     let config = ndp::Config {
@@ -88,6 +89,30 @@ pub(crate) fn homa_host(host: HostId) -> homa::Endpoint {
         time_wait: TimeDelta::from_ms(1),
     };
     homa::Endpoint::new(host, config)
+}
+
+pub(crate) fn nscc_host(host: HostId) -> nscc::Endpoint {
+    let base = TimeDelta::from_us(10);
+    let config = nscc::Config {
+        payload_bytes: 1436,
+        trims: true,
+        path_choice: PathChoice::Mixed,
+        ack_every: 6_000,
+        rto: TimeDelta::from_us(100),
+        time_wait: TimeDelta::from_ms(1),
+        law: nscc::Law {
+            step_bytes: 1436,
+            packet_bytes: 1500,
+            line: BitRate::from_gbps(10),
+            base,
+            target: TimeDelta::from_ns(7_500),
+            clear: TimeDelta::from_us(1),
+            first: None,
+            average: nscc::Average::Exponential,
+            quick_adapt: nscc::QuickAdapt::Delay,
+        },
+    };
+    nscc::Endpoint::new(host, config)
 }
 
 pub(crate) fn dcqcn_host(host: HostId) -> dcqcn::Endpoint {

@@ -10,7 +10,9 @@ use trimline_packet::{ByteCount, ConnectionId, HostId, Packet, PathId, Service, 
 use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::{Allowed, Endpoint, HostTables, Key, PathList, RngStream, flow};
 
-use crate::hosts::{cbr_host, dcqcn_host, homa_host, ndp_host, pfabric_host, phost_host, tcp_host};
+use crate::hosts::{
+    cbr_host, dcqcn_host, homa_host, ndp_host, nscc_host, pfabric_host, phost_host, tcp_host,
+};
 
 /// Flow ids of the streams at one host.
 #[derive(Default)]
@@ -163,6 +165,12 @@ proptest! {
     #[test]
     fn dcqcn_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(dcqcn_host, OWN, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn nscc_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
+        let paused = run(nscc_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 

@@ -224,6 +224,7 @@ mod tests {
     use super::*;
     use crate::plan::Plan;
     use crate::scenario::Scenario;
+    use trimline_switch::model::MarkAt;
     use trimline_switch::{Marker, ServiceModel};
 
     fn plan(switch: &str) -> Result<Plan, String> {
@@ -264,7 +265,8 @@ mod tests {
         let ramp = plan(&format!("{ramp}, pfc = {{ xoff = \"15pkt\" }}")).unwrap();
         let mut choices = Choices::drop_tail(u32::MAX);
         let pmax = ((1u64 << 32) / 100) as u32;
-        choices.queues[0].marker = Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax };
+        choices.queues[0].marker =
+            Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax, at: MarkAt::Enqueue };
         assert_eq!(ramp.switch, choices.build().unwrap());
     }
 
@@ -304,6 +306,10 @@ mod tests {
         refused(
             "ecn_threshold = \"9pkt\", ecn_ramp = { kmin = \"1KB\", kmax = \"9KB\", pmax = \"1%\" }",
             "beside `ecn_ramp`",
+        );
+        refused(
+            "ecn_count_self = true, ecn_ramp = { kmin = \"1KB\", kmax = \"9KB\", pmax = \"1%\" }",
+            "a ramp looks at the queue without the packet",
         );
     }
 }

@@ -1,0 +1,370 @@
+//! The send stream of a flow: what is in flight on which path since when, what is resent, and the window.
+
+use alloc::collections::{BTreeSet, VecDeque};
+use core::num::NonZeroU16;
+
+use trimline_packet::{Flags, HostId, Kind, Packet, PathId, Service, Time};
+
+use super::config::{Config, SenderStatistics};
+use super::window::Window;
+use super::{ACK_REQUEST, BITMAP, bitmap_base, whole};
+use crate::path_choice::{Feedback, PathChooser};
+use crate::round_robin::{Linked, Links};
+use crate::shell::UsePaths;
+use crate::timers::doubled;
+use crate::{Key, PathList, RngStream, WINDOW_LIMIT};
+
+const ENDLESS: u32 = u32::MAX;
+/// Max doublings of the time-out.
+const MAX_DOUBLINGS: u8 = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    InFlight,
+    Arrived,
+    /// To be resent: trimmed, or lost.
+    Trimmed,
+    Lost,
+}
+
+/// A packet that was sent, from the first one that is not known to have arrived.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    path: PathId,
+    /// Retransmissions, modulo 4.
+    attempt: u8,
+    state: State,
+}
+
+/// The send stream of a flow.
+#[derive(Debug)]
+pub struct Sender {
+    pub(super) key: Key,
+    pub(super) links: Links,
+    paths: PathChooser,
+    length: Option<u64>,
+    packets: u32,
+    /// Payload of a full packet, in bytes.
+    payload: u16,
+    class: u8,
+    /// The first packet that is not known to have arrived, and the records from it on.
+    base: u32,
+    sent: VecDeque<Sent>,
+    /// Records in flight, and records known to have arrived.
+    in_flight: u32,
+    known: u32,
+    /// The most packets that the receiver said to have.
+    counted: u32,
+    /// Records in the order of sending: time and packet. Those that are no longer in flight since then are skipped.
+    order: VecDeque<(Time, u32)>,
+    again: BTreeSet<u32>,
+    pub(super) window: Window,
+    /// Time-outs since the last ACK of new data, and the time of the ACK that ended the last row of them.
+    in_a_row: u8,
+    calm_since: Time,
+    was_received: bool,
+    has_ended: bool,
+    pub(super) statistics: SenderStatistics,
+}
+
+impl UsePaths for Sender {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> RngStream) {
+        self.paths.replace(paths);
+    }
+}
+
+impl Linked for Sender {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Sender {
+    pub(super) fn new(
+        now: Time,
+        key: Key,
+        paths: PathChooser,
+        (length, payload): (Option<u64>, Option<NonZeroU16>),
+        class: u8,
+        config: &Config,
+    ) -> Sender {
+        let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
+        let packets = length.map_or(ENDLESS, |length| {
+            let count = length.div_ceil(u64::from(payload)).max(1);
+            let count = u32::try_from(count).ok().filter(|&count| count < ENDLESS);
+            count.expect("a flow with an end has fewer than 2^32 - 1 packets")
+        });
+        Sender {
+            key,
+            links: Links::OUTSIDE,
+            paths,
+            length,
+            packets,
+            payload,
+            class,
+            base: 0,
+            sent: VecDeque::new(),
+            in_flight: 0,
+            known: 0,
+            counted: 0,
+            order: VecDeque::new(),
+            again: BTreeSet::new(),
+            window: Window::new(now, &config.law),
+            in_a_row: 0,
+            calm_since: now,
+            was_received: false,
+            has_ended: false,
+            statistics: SenderStatistics::default(),
+        }
+    }
+
+    fn payload_of(&self, sequence: u32) -> u16 {
+        let payload = u64::from(self.payload);
+        let before = u64::from(sequence) * payload;
+        self.length.map_or(payload, |length| (length - before.min(length)).min(payload)) as u16
+    }
+
+    /// Bytes on the wire of a packet.
+    fn bytes_of(&self, sequence: u32) -> u64 {
+        u64::from(self.payload_of(sequence)) + u64::from(Packet::HEADER_BYTES)
+    }
+
+    fn next(&self) -> u32 {
+        self.base + self.sent.len() as u32
+    }
+
+    fn record(&mut self, sequence: u32) -> Option<&mut Sent> {
+        self.sent.get_mut(sequence.checked_sub(self.base)? as usize)
+    }
+
+    /// Bytes in flight. The receiver counts packets before an ACK names them: those are not in flight either.
+    pub(super) fn in_flight(&self) -> u64 {
+        let unnamed = self.counted.saturating_sub(self.base + self.known);
+        let packets = u64::from(self.in_flight.saturating_sub(unnamed));
+        (packets * self.full_bytes()).saturating_sub(self.short_of_full())
+    }
+
+    /// Bytes on the wire of a full packet.
+    fn full_bytes(&self) -> u64 {
+        u64::from(self.payload) + u64::from(Packet::HEADER_BYTES)
+    }
+
+    /// Bytes by which the last packet is shorter than the others, while it is in flight.
+    fn short_of_full(&self) -> u64 {
+        let last = self.packets - 1;
+        match self.sent.get((last - self.base.min(last)) as usize) {
+            Some(record) if record.state == State::InFlight => {
+                self.full_bytes() - self.bytes_of(last)
+            }
+            Some(_) | None => 0,
+        }
+    }
+
+    fn next_to_send(&self) -> Option<u32> {
+        let is_near = (self.sent.len() as u32) < WINDOW_LIMIT;
+        let new = (self.next() < self.packets && is_near).then(|| self.next());
+        self.again.first().copied().or(new).filter(|_| !self.has_ended)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        let Some(sequence) = self.next_to_send() else { return false };
+        let in_flight = self.in_flight();
+        in_flight == 0 || in_flight + self.bytes_of(sequence) <= self.window.bytes()
+    }
+
+    /// Sends the next packet, if one may go.
+    pub(super) fn send(&mut self, now: Time, host: HostId, config: &Config) -> Option<Packet> {
+        if !self.is_ready() {
+            return None;
+        }
+        let sequence = self.next_to_send()?;
+        let path = self.paths.next();
+        let attempt = if self.again.remove(&sequence) {
+            let record = self.record(sequence).expect("a packet to resend has a record");
+            let attempt = (record.attempt + 1) & 3;
+            let was_trimmed = record.state == State::Trimmed;
+            *record = Sent { at: now, path, attempt, state: State::InFlight };
+            self.statistics.resent_trimmed += u64::from(was_trimmed);
+            self.statistics.resent_timeout += u64::from(!was_trimmed);
+            attempt
+        } else {
+            self.sent.push_back(Sent { at: now, path, attempt: 0, state: State::InFlight });
+            0
+        };
+        self.in_flight += 1;
+        self.order.push_back((now, sequence));
+        self.statistics.packets_sent += 1;
+        let is_last = self.length.is_some() && sequence + 1 == self.packets;
+        let service = if config.trims { Service::Trimmable } else { Service::Droppable };
+        let length = self.payload_of(sequence);
+        let mut packet = self.key.data(host, path, sequence, length, is_last, service);
+        let syn = if self.was_received { 0 } else { Flags::SYN };
+        // uet-htsim: nothing more will follow soon. Chosen: nor may a narrow window wait for packets that it will not
+        // send, should it shrink.
+        let is_narrow = self.window.bytes() < 2 * u64::from(config.ack_every);
+        let asks = match self.is_ready() && !is_narrow {
+            true => 0,
+            false => ACK_REQUEST,
+        };
+        let flags = packet.header.flags.with(syn | asks);
+        packet.header.flags = flags.with_class(self.class).with_attempt(attempt);
+        packet.marks = Packet::MARK_ECT;
+        Some(packet)
+    }
+
+    /// Handles an ACK. Returns whether it ends the flow.
+    pub(super) fn acknowledged(&mut self, now: Time, packet: &Packet, config: &Config) -> bool {
+        self.was_received = true;
+        if self.has_ended {
+            return false;
+        }
+        let header = &packet.header;
+        let echo = whole((header.sequence >> 16) as u16, self.base);
+        let until = whole(header.sequence as u16, self.base);
+        let beyond = header.extra >> 16;
+        if until > self.next() || until.saturating_add(beyond) > self.next() || echo >= self.next()
+        {
+            return false;
+        }
+        let attempt = header.flags.attempt();
+        let echoed = self.record(echo).filter(|record| record.attempt == attempt);
+        let echoed = echoed.map(|record| (record.at, record.path));
+        let first = bitmap_base(echo, until);
+        for place in (0..BITMAP).filter(|place| header.extra >> place & 1 != 0) {
+            self.arrived(first.wrapping_add(place));
+        }
+        self.arrived(echo);
+        while self.base < until {
+            self.arrived(self.base);
+            self.known -= 1;
+            self.sent.pop_front();
+            self.base += 1;
+        }
+        self.skip_known();
+        let counted = until + beyond;
+        let new = counted.saturating_sub(self.counted);
+        if new > 0 {
+            self.counted = counted;
+            if self.in_a_row > 0 {
+                (self.in_a_row, self.calm_since) = (0, now);
+            }
+        }
+        let bytes = u64::from(new) * self.full_bytes();
+        let is_marked = packet.marks & Packet::MARK_ECE != 0;
+        if let Some((_, path)) = echoed {
+            self.paths.feedback(now, path, arrived_as(is_marked));
+        }
+        let round_trip = echoed.map(|(at, _)| now.saturating_since(at));
+        let counts = (bytes, self.in_flight());
+        self.window.acknowledged(now, &config.law, counts, round_trip, is_marked);
+        self.skip_answered();
+        self.has_ended = self.base >= self.packets;
+        if self.has_ended {
+            self.order = VecDeque::new();
+        }
+        self.has_ended
+    }
+
+    /// Pops records that the bitmap made known at the beginning.
+    fn skip_known(&mut self) {
+        while self.sent.front().is_some_and(|record| record.state == State::Arrived) {
+            self.sent.pop_front();
+            self.known -= 1;
+            self.base += 1;
+        }
+    }
+
+    /// Marks a packet as arrived.
+    fn arrived(&mut self, sequence: u32) {
+        let Some(record) = self.record(sequence) else { return };
+        match core::mem::replace(&mut record.state, State::Arrived) {
+            State::Arrived => return,
+            State::InFlight => self.in_flight -= 1,
+            State::Trimmed | State::Lost => {
+                self.again.remove(&sequence);
+            }
+        }
+        self.known += 1;
+    }
+
+    /// Handles a NACK, or a header that a switch returned.
+    pub(super) fn trimmed(&mut self, now: Time, packet: &Packet, config: &Config) {
+        let (sequence, attempt) = (packet.header.sequence, packet.header.flags.attempt());
+        let (bytes, in_flight) = (self.bytes_of(sequence), self.in_flight());
+        self.was_received |= packet.header.kind == Kind::Nack;
+        let Some(record) = self.record(sequence) else { return };
+        if record.state != State::InFlight || record.attempt != attempt {
+            return;
+        }
+        record.state = State::Trimmed;
+        let path = record.path;
+        self.in_flight -= 1;
+        // uet-htsim: what the last hop trimmed, another path would not have saved.
+        let feedback = match packet.marks & Packet::MARK_LAST_HOP {
+            0 => Feedback::Trimmed,
+            _ => arrived_as(packet.marks & Packet::MARK_ECE != 0),
+        };
+        self.paths.feedback(now, path, feedback);
+        self.again.insert(sequence);
+        self.window.trimmed(now, &config.law, bytes, in_flight);
+        self.skip_answered();
+    }
+
+    /// Drops records that were answered from the beginning of the order of sending.
+    fn skip_answered(&mut self) {
+        while let Some(&(at, sequence)) = self.order.front() {
+            let is_in_flight = self
+                .record(sequence)
+                .is_some_and(|record| record.state == State::InFlight && record.at == at);
+            if is_in_flight {
+                return;
+            }
+            self.order.pop_front();
+        }
+    }
+
+    /// The time at which the oldest packet in flight counts as lost.
+    pub(super) fn deadline(&self, config: &Config) -> Time {
+        let oldest = self.order.front().filter(|_| !self.has_ended);
+        oldest.map_or(Time::NEVER, |&(at, _)| self.lost_at(at, config))
+    }
+
+    /// The time at which a packet sent `at` counts as lost. A time-out that becomes short again begins anew, so that
+    /// none lies in the past.
+    fn lost_at(&self, at: Time, config: &Config) -> Time {
+        let timeout = doubled(config.rto, self.in_a_row.min(MAX_DOUBLINGS));
+        at.max(self.calm_since).saturating_add(timeout)
+    }
+
+    /// Takes packets that have been in flight for the time-out for lost.
+    pub(super) fn expire(&mut self, now: Time, config: &Config) {
+        let mut has_lost = false;
+        while let Some(&(at, sequence)) = self.order.front().filter(|_| !self.has_ended) {
+            if self.lost_at(at, config) > now {
+                break;
+            }
+            let bytes = self.bytes_of(sequence);
+            if let Some(record) = self.record(sequence) {
+                record.state = State::Lost;
+                let path = record.path;
+                self.paths.feedback(now, path, Feedback::TimedOut);
+            }
+            self.in_flight -= 1;
+            self.again.insert(sequence);
+            self.window.timed_out(&config.law, bytes);
+            has_lost = true;
+            self.order.pop_front();
+            self.skip_answered();
+        }
+        if has_lost {
+            self.statistics.timeouts += 1;
+            self.in_a_row = self.in_a_row.saturating_add(1);
+        }
+    }
+}
+
+/// Returns the feedback for the path of a packet that arrived, or that the last hop trimmed.
+fn arrived_as(is_marked: bool) -> Feedback {
+    if is_marked { Feedback::Marked } else { Feedback::Good }
+}

@@ -1,0 +1,9 @@
+//! NSCC endpoints: one with handmade packets, or several over links that lose, double and reorder.
+
+mod impaired;
+mod lone;
+mod receiving;
+mod sending;
+#[allow(dead_code, reason = "other tests need more of it")]
+#[path = "../world/mod.rs"]
+mod world;
