@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::marker::PhantomData;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::time::Duration;
@@ -79,6 +80,34 @@ pub(super) fn pin(processor: usize) {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(processor, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+/// Keeps this thread on a processor, if it exists, until the value is dropped.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    before: libc::cpu_set_t,
+    /// Affinity is of a thread.
+    _of_thread: PhantomData<*const ()>,
+}
+
+impl Pinned {
+    pub(super) fn to(processor: usize) -> Pinned {
+        // SAFETY: a set of zeros is an empty one; it lives through the call.
+        let before = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+            set
+        };
+        pin(processor);
+        Pinned { before, _of_thread: PhantomData }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: the set lives through the call. An empty one is refused, which does no harm.
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &self.before) };
     }
 }
 
