@@ -235,18 +235,20 @@ impl<const Q: usize> Port<Q> {
 
     /// Dequeues under a model with cells, a pool or markers, outside the inlined [`OutputPort::dequeue`].
     #[inline(never)]
-    fn dequeue_slowly<K: Packets, C: Rng>(
+    fn dequeue_slowly<P: Packets, C: Rng>(
         &mut self,
-        context: &mut PortContext<'_, ServiceModel, K, C>,
+        model: &ServiceModel,
+        packets: &mut P,
+        pool: &mut Pool,
+        rng: &mut C,
     ) -> Option<Handle> {
-        let model = context.model;
-        self.release(model, context.pool);
+        self.release(model, pool);
         if self.eligible == 0 {
             return None;
         }
-        let packet = self.start(model, context.packets);
-        self.wire_bytes = model.occupancy(context.packets.packet(packet).wire_bytes);
-        self.mark_leaving(packet, context);
+        let packet = self.start(model, packets);
+        self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
+        self.mark_leaving(packet, model, packets, rng);
         Some(packet)
     }
 
@@ -549,7 +551,8 @@ impl<const Q: usize> OutputPort for Port<Q> {
     ) -> Option<Handle> {
         let (model, packets) = (context.model, &mut *context.packets);
         if !model.has_class_table {
-            return self.dequeue_slowly(context);
+            // Not the context: the fast path keeps it in registers.
+            return self.dequeue_slowly(model, packets, context.pool, context.rng);
         }
         self.release_occupancy();
         if self.eligible == 0 {

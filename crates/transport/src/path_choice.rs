@@ -1,7 +1,8 @@
 //! Chooses the path of each packet, and learns from what became of packets: one object with [`PathChooser::next`] and
 //! [`PathChooser::feedback`].
 //!
-//! A path's number is its place in the list, where UET has an entropy value that switches hash. State by path is
+//! A path's number is its place in the list. UET has numbers (entropy values) that switches hash: with
+//! [`PathChooser::hashed`] each number stands for a drawn path, so that two may share one. State by path is
 //! sparse: a path that was never bad takes no memory. The rules are those of uet-htsim (uec_mp.cpp at 40ccb05) and, for
 //! REPS, of its paper (Bonato et al. 2024), which the code cites. Where uet-htsim reports a time-out for path 0,
 //! whichever lost the packet, this reports the path of the packet.
@@ -61,7 +62,10 @@ enum Rule {
 
 #[derive(Debug)]
 struct Numbered {
+    /// The path of each number.
     paths: PathList,
+    /// Numbers that are drawn onto paths; `None`: each path has one.
+    entropies: Option<u16>,
     stream: RngStream,
     choice: PathChoice,
     rounds: Rounds,
@@ -204,8 +208,20 @@ impl PathChooser {
         }
         let (rounds, penalties) = (Rounds::default(), Penalties::default());
         let recycled = recycled(choice);
-        let numbered = Numbered { paths, stream, choice, rounds, penalties, recycled };
+        let entropies = None;
+        let numbered = Numbered { paths, entropies, stream, choice, rounds, penalties, recycled };
         PathChooser(Rule::ByNumber(Box::new(numbered)))
+    }
+
+    /// Lets so many numbers stand for drawn paths, as where switches hash them. The permutation has no numbers.
+    #[must_use]
+    pub fn hashed(mut self, entropies: u16) -> PathChooser {
+        if let Rule::ByNumber(numbered) = &mut self.0 {
+            numbered.entropies = Some(entropies.max(1));
+            let paths = core::mem::take(&mut numbered.paths);
+            numbered.take_paths(&paths);
+        }
+        self
     }
 
     /// Uses these paths from now on, and forgets what it learned; an empty list changes nothing.
@@ -213,7 +229,7 @@ impl PathChooser {
         match &mut self.0 {
             Rule::Permutation(spray) => spray.replace(paths),
             Rule::ByNumber(numbered) if !paths.is_empty() => {
-                numbered.paths = paths;
+                numbered.take_paths(&paths);
                 (numbered.rounds, numbered.penalties) = (Rounds::default(), Penalties::default());
                 numbered.recycled = recycled(numbered.choice);
             }
@@ -223,12 +239,25 @@ impl PathChooser {
 
     /// Returns the path of the next packet.
     pub fn next(&mut self) -> PathId {
+        self.next_numbered().1
+    }
+
+    /// Returns number and path of the next packet.
+    pub fn next_numbered(&mut self) -> (u16, PathId) {
         match &mut self.0 {
-            Rule::Permutation(spray) => spray.next_path(),
+            Rule::Permutation(spray) => (0, spray.next_path()),
             Rule::ByNumber(numbered) => {
                 let number = numbered.next();
-                numbered.paths[usize::from(number)]
+                (number, numbered.paths[usize::from(number)])
             }
+        }
+    }
+
+    /// Learns the fate of a packet with a number on a path. A number that routing has moved to another path is ignored.
+    pub fn learn(&mut self, now: Time, (number, path): (u16, PathId), feedback: Feedback) {
+        let Rule::ByNumber(numbered) = &mut self.0 else { return };
+        if numbered.paths.get(usize::from(number)) == Some(&path) {
+            numbered.feedback(now, number, feedback);
         }
     }
 
@@ -257,6 +286,16 @@ fn recycled(choice: PathChoice) -> Recycled {
 }
 
 impl Numbered {
+    fn take_paths(&mut self, paths: &PathList) {
+        let count = paths.len() as u32;
+        self.paths = match self.entropies {
+            None => paths.clone(),
+            Some(entropies) => {
+                (0..entropies).map(|_| paths[draw(&mut self.stream, count) as usize]).collect()
+            }
+        };
+    }
+
     fn count(&self) -> u32 {
         self.paths.len() as u32
     }
@@ -470,6 +509,32 @@ mod tests {
             let paths: BTreeSet<u16> = round(&mut chooser, 64).into_iter().collect();
             assert_eq!(paths, BTreeSet::from([6, 700]), "{choice:?}");
         }
+    }
+
+    #[test]
+    fn hashed_numbers_share_paths_and_are_judged_apart() {
+        let mut chooser = chooser(PathChoice::Bitmap, 8).hashed(128);
+        let first: Vec<(u16, PathId)> = (0..128).map(|_| chooser.next_numbered()).collect();
+        let numbers: BTreeSet<u16> = first.iter().map(|&(number, _)| number).collect();
+        assert_eq!(numbers.len(), 128, "each number once in a round");
+        let mut loads = [0u32; 8];
+        first.iter().for_each(|&(_, path)| loads[path.index()] += 1);
+        assert!(loads.iter().any(|&load| load != 16) && loads.iter().sum::<u32>() == 128);
+        // A number has one path, and its penalty is its own.
+        let (number, path) = first[9];
+        chooser.learn(Time::ZERO, (number, path), Feedback::Marked);
+        chooser.learn(Time::ZERO, (number, PathId::new(path.get() ^ 1)), Feedback::TimedOut);
+        let second: Vec<(u16, PathId)> = (0..127).map(|_| chooser.next_numbered()).collect();
+        assert!(second.iter().all(|&(other, _)| other != number));
+        assert!(second.iter().any(|&(_, other)| other == path));
+        assert!(second.iter().all(|entry| first.contains(entry)));
+        // Routing draws again.
+        chooser.replace([PathId::new(3)].into_iter().collect());
+        assert_eq!(chooser.next(), PathId::new(3));
+        let paths = (0..4).map(PathId::new).collect();
+        let spray = PathChooser::new(PathChoice::Permutation, paths, RngStream::seed_from_u64(1));
+        let spray = spray.hashed(128).next_numbered();
+        assert_eq!(spray.0, 0);
     }
 
     #[test]

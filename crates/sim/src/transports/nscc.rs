@@ -137,6 +137,14 @@ static GRAMMAR: Grammar = Grammar {
         .with_source("uet-htsim")
         .with_samples(&["0us", "100us"]),
         computed(
+            "entropies",
+            Form::Integer(1, 4_096),
+            "a number for each path",
+            "Numbers (entropy values) of path_choice, each of which stands for a path that is drawn, as where switches hash it: two may share a path, and a path may have none. Permutation has no numbers.",
+        )
+        .with_source("uet-htsim: 64")
+        .with_samples(&["1", "16", "128"]),
+        computed(
             "base_rtt",
             DURATION,
             "the idle round trip between the farthest hosts",
@@ -258,6 +266,7 @@ impl Transport for Nscc {
             payload_bytes,
             trims,
             path_choice: keys.path_choice(keys.duration("reps_freeze")?),
+            entropies: keys.has("entropies").then(|| keys.integer("entropies") as u16),
             ack_every: u32::try_from(keys.bytes_or("ack_every", ack_every)?.get())
                 .unwrap_or(u32::MAX),
             rto: keys.timer_or("rto", rto(packet_bytes, base, trims, topology))?,
@@ -332,7 +341,11 @@ impl Transport for Nscc {
                 QuickAdapt::Loss => "by loss",
                 QuickAdapt::Off => "off",
             },
-            path_rule(config.path_choice),
+            match config.entropies {
+                None => path_rule(config.path_choice),
+                Some(numbers) =>
+                    format!("{} of {numbers} hashed numbers", path_rule(config.path_choice)),
+            },
             config.ack_every,
             time(config.rto),
         )
@@ -391,13 +404,14 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let keys = "transport.nscc = { payload = \"1000B\", trimming = false, path_choice = \"reps\", reps_freeze = \"3ms\", base_rtt = \"30us\", target = \"7us\", \
+        let keys = "transport.nscc = { payload = \"1000B\", trimming = false, path_choice = \"reps\", reps_freeze = \"3ms\", entropies = 7, base_rtt = \"30us\", target = \"7us\", \
             clear_delay = \"2us\", initial_window = \"9KB\", step = \"packet\", average = \"round-trip\", \
             quick_adapt = \"loss\", ack_every = \"5KB\", rto = \"44us\", time_wait = \"1ms\" }";
         let expected = Config {
             payload_bytes: 1000,
             trims: false,
             path_choice: PathChoice::Reps { freeze: TimeDelta::from_ms(3) },
+            entropies: Some(7),
             ack_every: 5_000,
             rto: TimeDelta::from_us(44),
             time_wait: TimeDelta::from_ms(1),

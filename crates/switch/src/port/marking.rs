@@ -17,7 +17,8 @@ impl<const Q: usize> Port<Q> {
     ) {
         match context.model.queues[queue].marker {
             Marker::Ramp { at: MarkAt::Enqueue, .. } => {
-                self.mark_by_ramp(queue, self.queues[queue].bytes, packet, context);
+                let PortContext { model, packets, rng, .. } = context;
+                self.mark_by_ramp(queue, self.queues[queue].bytes, packet, model, *packets, *rng);
             }
             Marker::Threshold { .. } => {
                 let (model, packets) = (context.model, &mut *context.packets);
@@ -28,44 +29,46 @@ impl<const Q: usize> Port<Q> {
     }
 
     /// Marks the packet that has just gone to the wire, under a model without a table by class.
-    pub(super) fn mark_leaving<K: Packets, C: Rng>(
+    pub(super) fn mark_leaving<P: Packets, C: Rng>(
         &mut self,
         packet: Handle,
-        context: &mut PortContext<'_, ServiceModel, K, C>,
+        model: &ServiceModel,
+        packets: &mut P,
+        rng: &mut C,
     ) {
         let queue = usize::from(self.wire_queue);
-        match context.model.queues[queue].marker {
+        match model.queues[queue].marker {
             // uet-htsim (queue.cpp): the length is that of the queue without the packet, strictly above the lower end.
             Marker::Ramp { at: MarkAt::Dequeue, .. } => {
                 let left = self.queues[queue].bytes - self.wire_bytes;
-                self.mark_by_ramp(queue, left, packet, context);
+                self.mark_by_ramp(queue, left, packet, model, packets, rng);
             }
-            Marker::Threshold { .. } => {
-                self.mark_dequeued(queue, packet, context.model, context.packets);
-            }
+            Marker::Threshold { .. } => self.mark_dequeued(queue, packet, model, packets),
             Marker::Ramp { at: MarkAt::Enqueue, .. } | Marker::None | Marker::CoDel { .. } => {}
         }
     }
 
     /// Marks a packet with the probability of a ramp at `length` bytes.
-    fn mark_by_ramp<K: Packets, C: Rng>(
+    fn mark_by_ramp<P: Packets, C: Rng>(
         &mut self,
         queue: usize,
         length: u32,
         packet: Handle,
-        context: &mut PortContext<'_, ServiceModel, K, C>,
+        model: &ServiceModel,
+        packets: &mut P,
+        rng: &mut C,
     ) {
-        let Marker::Ramp { kmin, kmax, pmax, .. } = context.model.queues[queue].marker else {
+        let Marker::Ramp { kmin, kmax, pmax, .. } = model.queues[queue].marker else {
             return;
         };
         let mark = length > kmax || {
             let above = u64::from(length.saturating_sub(kmin));
             // Q0.32, rounded down: never more than pmax.
             let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-            above > 0 && u64::from(context.rng.below(u32::MAX)) < probability
+            above > 0 && u64::from(rng.below(u32::MAX)) < probability
         };
         if mark {
-            self.congestion_experienced(context.packets.packet_mut(packet));
+            self.congestion_experienced(packets.packet_mut(packet));
         }
     }
 

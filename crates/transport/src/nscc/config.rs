@@ -57,6 +57,9 @@ pub struct Config {
     pub trims: bool,
     /// The paths of its packets.
     pub path_choice: PathChoice,
+    /// Numbers that stand for drawn paths ([`PathChooser::hashed`](crate::path_choice::PathChooser::hashed)); `None`:
+    /// each path has one.
+    pub entropies: Option<u16>,
     /// Bytes on the wire for which a receiver sends one ACK.
     pub ack_every: u32,
     /// Time in flight after which a packet counts as lost. It doubles with time-outs in a row.

@@ -31,7 +31,8 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
-    path: PathId,
+    /// Number and path of the path choice.
+    path: (u16, PathId),
     /// Retransmissions, modulo 4.
     attempt: u8,
     state: State,
@@ -179,7 +180,7 @@ impl Sender {
             return None;
         }
         let sequence = self.next_to_send()?;
-        let path = self.paths.next();
+        let path = self.paths.next_numbered();
         let attempt = if self.again.remove(&sequence) {
             let record = self.record(sequence).expect("a packet to resend has a record");
             let attempt = (record.attempt + 1) & 3;
@@ -198,7 +199,7 @@ impl Sender {
         let is_last = self.length.is_some() && sequence + 1 == self.packets;
         let service = if config.trims { Service::Trimmable } else { Service::Droppable };
         let length = self.payload_of(sequence);
-        let mut packet = self.key.data(host, path, sequence, length, is_last, service);
+        let mut packet = self.key.data(host, path.1, sequence, length, is_last, service);
         let syn = if self.was_received { 0 } else { Flags::SYN };
         // uet-htsim: nothing more will follow soon. Chosen: nor may a narrow window wait for packets that it will not
         // send, should it shrink.
@@ -253,7 +254,7 @@ impl Sender {
         let bytes = u64::from(new) * self.full_bytes();
         let is_marked = packet.marks & Packet::MARK_ECE != 0;
         if let Some((_, path)) = echoed {
-            self.paths.feedback(now, path, arrived_as(is_marked));
+            self.paths.learn(now, path, arrived_as(is_marked));
         }
         let round_trip = echoed.map(|(at, _)| now.saturating_since(at));
         let counts = (bytes, self.in_flight());
@@ -305,7 +306,7 @@ impl Sender {
             0 => Feedback::Trimmed,
             _ => arrived_as(packet.marks & Packet::MARK_ECE != 0),
         };
-        self.paths.feedback(now, path, feedback);
+        self.paths.learn(now, path, feedback);
         self.again.insert(sequence);
         self.window.trimmed(now, &config.law, bytes, in_flight);
         self.skip_answered();
@@ -348,7 +349,7 @@ impl Sender {
             if let Some(record) = self.record(sequence) {
                 record.state = State::Lost;
                 let path = record.path;
-                self.paths.feedback(now, path, Feedback::TimedOut);
+                self.paths.learn(now, path, Feedback::TimedOut);
             }
             self.in_flight -= 1;
             self.again.insert(sequence);

@@ -23,6 +23,7 @@ pub(crate) fn config() -> Config {
         payload_bytes: 1436,
         trims: true,
         path_choice: PathChoice::Permutation,
+        entropies: None,
         ack_every: 6_000,
         rto: TimeDelta::from_us(100),
         time_wait: TimeDelta::from_ms(1),

@@ -97,6 +97,7 @@ pub(crate) fn nscc_host(host: HostId) -> nscc::Endpoint {
         payload_bytes: 1436,
         trims: true,
         path_choice: PathChoice::Mixed,
+        entropies: None,
         ack_every: 6_000,
         rto: TimeDelta::from_us(100),
         time_wait: TimeDelta::from_ms(1),
