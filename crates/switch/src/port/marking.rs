@@ -48,7 +48,8 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// Marks a packet with the probability of a ramp at `length` bytes.
+    /// Marks a packet with the probability of a ramp at `length` bytes. A call, so that ports without a ramp have short code.
+    #[inline(never)]
     fn mark_by_ramp<P: Packets, C: Rng>(
         &mut self,
         queue: usize,
