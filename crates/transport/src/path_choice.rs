@@ -1,4 +1,4 @@
-//! Chooses the path of each packet, and learns from what became of packets: one object with [`PathChooser::next`] and
+//! Chooses the path of each packet, and learns from what became of packets: one object with [`PathChooser::next_path`] and
 //! [`PathChooser::feedback`].
 //!
 //! A path's number is its place in the list. UET has numbers (entropy values) that switches hash: with
@@ -238,7 +238,7 @@ impl PathChooser {
     }
 
     /// Returns the path of the next packet.
-    pub fn next(&mut self) -> PathId {
+    pub fn next_path(&mut self) -> PathId {
         self.next_numbered().1
     }
 
@@ -376,7 +376,7 @@ mod tests {
     }
 
     fn round(chooser: &mut PathChooser, count: u16) -> Vec<u16> {
-        (0..count).map(|_| chooser.next().get()).collect()
+        (0..count).map(|_| chooser.next_path().get()).collect()
     }
 
     fn tell(chooser: &mut PathChooser, path: u16, feedback: Feedback) {
@@ -530,7 +530,7 @@ mod tests {
         assert!(second.iter().all(|entry| first.contains(entry)));
         // Routing draws again.
         chooser.replace([PathId::new(3)].into_iter().collect());
-        assert_eq!(chooser.next(), PathId::new(3));
+        assert_eq!(chooser.next_path(), PathId::new(3));
         let paths = (0..4).map(PathId::new).collect();
         let spray = PathChooser::new(PathChoice::Permutation, paths, RngStream::seed_from_u64(1));
         let spray = spray.hashed(128).next_numbered();

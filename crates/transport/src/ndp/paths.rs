@@ -141,7 +141,7 @@ impl Paths {
     /// Lets the rule choose the only place of the next round.
     #[cold]
     fn choose_by_rule(&mut self) {
-        let Some(place) = self.chooser().map(|chooser| chooser.next().get()) else { return };
+        let Some(place) = self.chooser().map(|chooser| chooser.next_path().get()) else { return };
         let before = self.order[0];
         self.order.swap(0, usize::from(before));
         self.order.swap(0, usize::from(place));
