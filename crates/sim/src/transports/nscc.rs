@@ -238,7 +238,7 @@ impl Transport for Nscc {
         "#AA4499"
     }
     fn about(self) -> &'static str {
-        "NSCC: the window of a sender in Ultra Ethernet (UET), by delay and ECN."
+        "NSCC of Ultra Ethernet: a window by delay and ECN."
     }
     fn grammar(self) -> &'static Grammar {
         &GRAMMAR
