@@ -247,6 +247,8 @@ pub struct ServiceModel {
     pub(crate) is_plain: bool,
     /// A queue marks by a threshold.
     pub(crate) has_threshold: bool,
+    /// A queue marks departing packets by a ramp.
+    pub(crate) ramps_at_dequeue: bool,
     pub(crate) port: Limit,
     /// A single queue that takes exact sizes from the pool, and marks by a threshold at most.
     pub(crate) is_one_pooled: bool,
@@ -438,6 +440,8 @@ impl Choices {
             has_class_table,
             is_plain: has_class_table && !quenches,
             has_threshold: self.queues.iter().any(|queue| queue.marker.is_threshold()),
+            ramps_at_dequeue: (self.queues.iter())
+                .any(|queue| queue.marker.ramp_at(MarkAt::Dequeue).is_some()),
             codel_queue: codel.map(|(queue, _)| queue as u8),
             port: self.port,
             is_one_pooled: self.cell_bytes == 1

@@ -235,12 +235,11 @@ impl<const Q: usize> Port<Q> {
 
     /// Dequeues under a model with cells, a pool or markers, outside the inlined [`OutputPort::dequeue`].
     #[inline(never)]
-    fn dequeue_slowly<P: Packets, C: Rng>(
+    fn dequeue_slowly<P: Packets>(
         &mut self,
         model: &ServiceModel,
         packets: &mut P,
         pool: &mut Pool,
-        rng: &mut C,
     ) -> Option<Handle> {
         self.release(model, pool);
         if self.eligible == 0 {
@@ -248,7 +247,7 @@ impl<const Q: usize> Port<Q> {
         }
         let packet = self.start(model, packets);
         self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
-        self.mark_leaving(packet, model, packets, rng);
+        self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
         Some(packet)
     }
 
@@ -551,8 +550,10 @@ impl<const Q: usize> OutputPort for Port<Q> {
     ) -> Option<Handle> {
         let (model, packets) = (context.model, &mut *context.packets);
         if !model.has_class_table {
-            // Not the context: the fast path keeps it in registers.
-            return self.dequeue_slowly(model, packets, context.pool, context.rng);
+            if model.ramps_at_dequeue {
+                return self.dequeue_by_ramp(model, packets, context.pool, context.rng);
+            }
+            return self.dequeue_slowly(model, packets, context.pool);
         }
         self.release_occupancy();
         if self.eligible == 0 {

@@ -118,17 +118,20 @@ fn commands_send_by_an_address_for_each_path() {
     assert!(answered(&testbed.place, client, &ping).contains("3 of 3 answered"));
     let load = [&["rpc", "load", "10.0.0.3"][..], &CLIENT_AT, &ways].concat();
     let load = [&load[..], &["-c", "200", "--bytes", "20000", "--stats", "stats.json"]].concat();
-    let said = answered(&testbed.place, client, &load);
-    assert!(said.contains("200 answered, 0 not"), "{said}");
-    let all = paths(&testbed.place);
+    // A machine that stalls makes time-outs, and the scoreboard leaves out a path with many of them for a while.
+    let all = (0..10)
+        .map(|_| {
+            let said = answered(&testbed.place, client, &load);
+            assert!(said.contains("200 answered, 0 not"), "{said}");
+            paths(&testbed.place)
+        })
+        .find(|all| all.iter().all(|path| path["removals"] == 0))
+        .expect("a load without a removed path");
     let addresses: Vec<&str> = all.iter().filter_map(|path| path["address"].as_str()).collect();
     assert_eq!(addresses, ["10.0.0.3", "10.1.0.3"]);
-    // A machine that stalls loses packets, and the scoreboard leaves out a path with many losses for a while.
-    let is_whole = all.iter().all(|path| path["removals"] == 0);
-    let half = if is_whole { 1300..1900 } else { 500..2600 };
     for path in &all {
         let sent = path["sent"].as_u64().unwrap();
-        assert!(half.contains(&sent), "half of 15 packets for each of 200: {all:?}");
+        assert!((1300..1900).contains(&sent), "half of 15 packets for each of 200: {all:?}");
     }
     // An address that the host does not have.
     let wrong = ["--path-addresses", "10.0.0.1,10.9.0.1"];

@@ -6,6 +6,7 @@ use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{ByteCount, HostId, TimeDelta};
 use trimline_switch::profiles::{self, Sizes};
 use trimline_transport::nscc::{Average, Config, Endpoint, Law, QuickAdapt};
+use trimline_transport::path_choice::PathChoice;
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
 
@@ -265,7 +266,7 @@ impl Transport for Nscc {
         Ok(Config {
             payload_bytes,
             trims,
-            path_choice: keys.path_choice(keys.duration("reps_freeze")?),
+            path_choice: path_choice(keys)?,
             entropies: keys.has("entropies").then(|| keys.integer("entropies") as u16),
             ack_every: u32::try_from(keys.bytes_or("ack_every", ack_every)?.get())
                 .unwrap_or(u32::MAX),
@@ -369,14 +370,32 @@ impl Transport for Nscc {
     }
 }
 
+fn path_choice(keys: &Keys<'_>) -> Result<PathChoice, ScenarioError> {
+    let choice = keys.path_choice(keys.duration("reps_freeze")?);
+    if keys.has("reps_freeze") && !matches!(choice, PathChoice::Reps { .. }) {
+        return Err(keys.refuse(
+            "reps_freeze",
+            "`reps_freeze` beside a path choice that never freezes",
+            "path_choice = \"reps\", or no reps_freeze",
+        ));
+    }
+    if keys.has("entropies") && choice == PathChoice::Permutation {
+        return Err(keys.refuse(
+            "entropies",
+            "`entropies` beside a path choice without numbers",
+            "another path_choice than \"permutation\", or no entropies",
+        ));
+    }
+    Ok(choice)
+}
+
 /// Returns whether a profile trims packets without room.
 fn trims(profile: &str, topology: &Clos) -> bool {
     let line = topology.host_link.rate;
     let sizes = Sizes { packets: 8, payload_bytes: 1000, packet_bytes: 1064, mark: 1, line };
-    profiles::named(profile).is_some_and(|profile| {
-        let choices = (profile.build)(sizes);
-        choices.queues.iter().any(|queue| queue.overflow.iter().any(|action| action.trims()))
-    })
+    profiles::named(profile)
+        .and_then(|profile| (profile.build)(sizes).build().ok())
+        .is_some_and(|model| model.trims())
 }
 
 /// uet-htsim: 15 us, and the time of six full queues of a bandwidth-delay product in whole packets.
@@ -392,7 +411,6 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
     use trimline_packet::BitRate;
-    use trimline_transport::path_choice::PathChoice;
 
     fn config(keys: &str) -> Config {
         testing::config(keys)
@@ -441,6 +459,12 @@ mod tests {
         assert_eq!(config("transport.nscc = {}").path_choice, PathChoice::Mixed);
         let off = config("transport.nscc = { quick_adapt = \"off\" }").law.quick_adapt;
         assert_eq!(off, QuickAdapt::Off);
+        for key in
+            ["reps_freeze = \"1ms\"", "path_choice = \"permutation\"\ntransport.nscc.entropies = 7"]
+        {
+            let refused = plan(&format!("transport.nscc.{key}")).expect_err(key).to_string();
+            assert!(refused.contains("beside a path choice"), "{refused}");
+        }
         for key in ["rto", "base_rtt", "target"] {
             assert!(plan(&format!("transport.nscc.{key} = \"0s\"")).is_err(), "{key}");
         }

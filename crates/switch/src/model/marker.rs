@@ -89,6 +89,15 @@ impl Marker {
         }
     }
 
+    /// Returns `kmin`, `kmax` and `pmax` of a ramp that is measured at `moment`.
+    #[inline]
+    pub(crate) fn ramp_at(self, moment: MarkAt) -> Option<[u32; 3]> {
+        match self {
+            Marker::Ramp { kmin, kmax, pmax, at } => (at == moment).then_some([kmin, kmax, pmax]),
+            Marker::None | Marker::Threshold { .. } | Marker::CoDel { .. } => None,
+        }
+    }
+
     pub(super) fn is_threshold(self) -> bool {
         self.threshold_at(MarkAt::Enqueue).or(self.threshold_at(MarkAt::Dequeue)).is_some()
     }

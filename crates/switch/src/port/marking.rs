@@ -3,9 +3,18 @@
 use trimline_packet::{Handle, Packet, Packets};
 
 use super::Port;
-use crate::PortContext;
-use crate::Rng;
-use crate::model::{MarkAt, Marker, ServiceModel, Unit};
+use crate::model::{MarkAt, ServiceModel, Unit};
+use crate::{Pool, PortContext, Rng};
+
+/// Returns whether a ramp marks at `length` bytes. A number is drawn between its ends only.
+fn ramp_marks(length: u32, [kmin, kmax, pmax]: [u32; 3], rng: &mut impl Rng) -> bool {
+    length > kmax || {
+        let above = u64::from(length.saturating_sub(kmin));
+        // Q0.32, rounded down: never more than pmax.
+        let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
+        above > 0 && u64::from(rng.below(u32::MAX)) < probability
+    }
+}
 
 impl<const Q: usize> Port<Q> {
     pub(super) fn mark_enqueued<K: Packets, C: Rng>(
@@ -15,62 +24,34 @@ impl<const Q: usize> Port<Q> {
         bytes: u32,
         context: &mut PortContext<'_, ServiceModel, K, C>,
     ) {
-        match context.model.queues[queue].marker {
-            Marker::Ramp { at: MarkAt::Enqueue, .. } => {
-                let PortContext { model, packets, rng, .. } = context;
-                self.mark_by_ramp(queue, self.queues[queue].bytes, packet, model, *packets, *rng);
-            }
-            Marker::Threshold { .. } => {
-                let (model, packets) = (context.model, &mut *context.packets);
-                self.mark_by_threshold(queue, packet, bytes, model, packets);
-            }
-            Marker::Ramp { at: MarkAt::Dequeue, .. } | Marker::None | Marker::CoDel { .. } => {}
+        let model = context.model;
+        let Some(ramp) = model.queues[queue].marker.ramp_at(MarkAt::Enqueue) else {
+            return self.mark_by_threshold(queue, packet, bytes, model, context.packets);
+        };
+        if ramp_marks(self.queues[queue].bytes, ramp, context.rng) {
+            self.congestion_experienced(context.packets.packet_mut(packet));
         }
     }
 
-    /// Marks the packet that has just gone to the wire, under a model without a table by class.
-    pub(super) fn mark_leaving<P: Packets, C: Rng>(
-        &mut self,
-        packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        rng: &mut C,
-    ) {
-        let queue = usize::from(self.wire_queue);
-        match model.queues[queue].marker {
-            // uet-htsim (queue.cpp): the length is that of the queue without the packet, strictly above the lower end.
-            Marker::Ramp { at: MarkAt::Dequeue, .. } => {
-                let left = self.queues[queue].bytes - self.wire_bytes;
-                self.mark_by_ramp(queue, left, packet, model, packets, rng);
-            }
-            Marker::Threshold { .. } => self.mark_dequeued(queue, packet, model, packets),
-            Marker::Ramp { at: MarkAt::Enqueue, .. } | Marker::None | Marker::CoDel { .. } => {}
-        }
-    }
-
-    /// Marks a packet with the probability of a ramp at `length` bytes. A call, so that ports without a ramp have short code.
+    /// Dequeues under a model with a ramp at departure: a call, so that other ports have short code.
     #[inline(never)]
-    fn mark_by_ramp<P: Packets, C: Rng>(
+    pub(super) fn dequeue_by_ramp<P: Packets, C: Rng>(
         &mut self,
-        queue: usize,
-        length: u32,
-        packet: Handle,
         model: &ServiceModel,
         packets: &mut P,
+        pool: &mut Pool,
         rng: &mut C,
-    ) {
-        let Marker::Ramp { kmin, kmax, pmax, .. } = model.queues[queue].marker else {
-            return;
-        };
-        let mark = length > kmax || {
-            let above = u64::from(length.saturating_sub(kmin));
-            // Q0.32, rounded down: never more than pmax.
-            let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-            above > 0 && u64::from(rng.below(u32::MAX)) < probability
-        };
-        if mark {
-            self.congestion_experienced(packets.packet_mut(packet));
+    ) -> Option<Handle> {
+        let packet = self.dequeue_slowly(model, packets, pool)?;
+        let queue = usize::from(self.wire_queue);
+        if let Some(ramp) = model.queues[queue].marker.ramp_at(MarkAt::Dequeue) {
+            // uet-htsim (queue.cpp): the length is that of the queue without the packet, strictly above the lower end.
+            let left = self.queues[queue].bytes - self.wire_bytes;
+            if ramp_marks(left, ramp, rng) {
+                self.congestion_experienced(packets.packet_mut(packet));
+            }
         }
+        Some(packet)
     }
 
     /// Marks an arriving packet above DCTCP's K, if its queue has that marker.
