@@ -444,7 +444,9 @@ mod tests {
         // One delay that is not clear ends it.
         let law = law(100);
         let mut window = window(&law, 40_000, TimeDelta::ZERO);
-        ack(&mut window, &law, 1, 40_001, 0, false);
+        ack(&mut window, &law, 1, 20_000, 0, false);
+        assert!(!window.is_fast, "half a window");
+        ack(&mut window, &law, 1, 20_001, 0, false);
         assert!(window.is_fast);
         ack(&mut window, &law, 2, 64, 1, false);
         assert!(!window.is_fast && window.clear == 0);
