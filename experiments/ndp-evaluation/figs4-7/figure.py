@@ -32,16 +32,10 @@ def distance(points):
 
 
 def figure(experiment):
-    figures = list(FIGURES)
     shown = LIKE.panels_of(experiment)
     number_of = {title: FIGURES.get(title.rpartition(" ")[0]) for title in shown}
-    order = sorted(shown, key=lambda title: (number_of[title] or len(figures), title))
-    columns = len({title.rpartition(" ")[2] for title in order})
-    rows = -(-len(order) // columns)
-    title = "One transfer after the other beside long-lived flows"
-    size = (max(6.4, 4.6 * columns), 0.9 + 2.1 * rows)
-    look = {"sharex": True, "sharey": True, "squeeze": False}
-    drawing, grid = plot.panels(rows, columns, size, title, **look)
+    order = sorted(shown, key=lambda title: (number_of[title] or max(FIGURES.values()) + 1, title))
+    drawing, grid = LIKE.grid_of(order)
     drawn, points = {}, points_of(experiment.findings)
     for axes, panel in zip(grid.flat, order, strict=False):
         lines = []
@@ -64,15 +58,4 @@ def figure(experiment):
         number = number_of[panel]
         axes.set_title(f"Figure {number}: {panel}" if number else panel, loc="left")
         plot.label(axes, log="x", ylim=(0, 1.02))
-    for axes in grid.flat[len(order) :]:
-        axes.set_visible(False)
-    for axes in grid[-1]:
-        axes.set_xlabel("FCT at the sender (ms)")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("Share of transfers")
-    handles = list(drawn.values())
-    if points:
-        dot = {"color": plot.GREY, "marker": "o", "markersize": 4, "linestyle": ""}
-        handles.append(Line2D([], [], label="the report's", **dot))
-    drawing.legend(handles=handles, loc="outside lower center", ncols=5 if columns > 1 else 3)
-    return drawing
+    return LIKE.finish(drawing, grid, len(order), drawn, bool(points))

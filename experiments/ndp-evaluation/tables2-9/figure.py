@@ -65,14 +65,35 @@ def published(findings, name):
             yield of_it[0] / 1e3, share
 
 
-def figure(experiment):
-    shown = panels_of(experiment)
-    columns = len({title.endswith(LOADS["4to1"]) for title in shown})
-    rows = -(-len(shown) // columns)
+def grid_of(titles):
+    """Returns a figure with a panel for each title, a column for each load, and its axes."""
+    columns = len({title.endswith(LOADS["4to1"]) for title in titles})
+    rows = -(-len(titles) // columns)
     title = "One transfer after the other beside long-lived flows"
     size = (max(6.4, 4.6 * columns), 0.9 + 2.1 * rows)
-    look = {"sharex": True, "sharey": True, "squeeze": False}
-    figure, grid = plot.panels(rows, columns, size, title, **look)
+    return plot.panels(rows, columns, size, title, sharex=True, sharey=True, squeeze=False)
+
+
+def finish(drawing, grid, count, drawn, has_points):
+    """Hides panels beyond `count`, names axes, and adds a legend, with the report's points."""
+    for axes in grid.flat[count:]:
+        axes.set_visible(False)
+    for axes in grid[-1]:
+        axes.set_xlabel("FCT at the sender (ms)")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("Share of transfers")
+    handles = list(drawn.values())
+    if has_points:
+        dot = {"color": plot.GREY, "marker": "o", "markersize": 4, "linestyle": ""}
+        handles.append(Line2D([], [], label="the report's", **dot))
+    columns = 5 if len(grid[0]) > 1 else 3
+    drawing.legend(handles=handles, loc="outside lower center", ncols=columns)
+    return drawing
+
+
+def figure(experiment):
+    shown = panels_of(experiment)
+    drawing, grid = grid_of(shown)
     drawn, reported = {}, False
     for axes, (title, ends) in zip(grid.flat, shown.items(), strict=False):
         for end, (words, protocol, dashes) in ENDS.items():
@@ -95,15 +116,4 @@ def figure(experiment):
         axes.set_ylim(0, 1.02)
         axes.set_title(title, loc="left")
         plot.logarithmic(axes, "x")
-    for axes in grid.flat[len(shown) :]:
-        axes.set_visible(False)
-    for axes in grid[-1]:
-        axes.set_xlabel("FCT at the sender (ms)")
-    for axes in grid[:, 0]:
-        axes.set_ylabel("Share of transfers")
-    handles = list(drawn.values())
-    if reported:
-        dot = {"color": plot.GREY, "marker": "o", "markersize": 4, "linestyle": ""}
-        handles.append(Line2D([], [], label="the report's", **dot))
-    figure.legend(handles=handles, loc="outside lower center", ncols=5 if columns > 1 else 3)
-    return figure
+    return finish(drawing, grid, len(shown), drawn, reported)
