@@ -110,7 +110,8 @@ fn experiments(root: &Path) -> String {
         for experiment in entries(&paper) {
             let (scenario, expected) =
                 (experiment.join("scenario.toml"), experiment.join("expected.toml"));
-            let is_alone = entries(&experiment).iter().all(|file| ALONE.contains(&&*name(file)));
+            let has_file = entries(&experiment).iter().any(|file| !ALONE.contains(&&*name(file)));
+            let is_alone = !has_file && !names_other_folders(&scenario);
             if scenario.exists() && expected.exists() && is_alone {
                 let id = format!("{}/{}", name(&paper), name(&experiment));
                 let _ = writeln!(
@@ -129,6 +130,11 @@ fn experiments(root: &Path) -> String {
     }
     source.push_str("];\n");
     source
+}
+
+/// Tells whether a value of a scenario is a file in another folder.
+fn names_other_folders(scenario: &Path) -> bool {
+    fs::read_to_string(scenario).is_ok_and(|text| text.contains("\"../"))
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {

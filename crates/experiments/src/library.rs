@@ -67,19 +67,21 @@ pub fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure> {
                 }
             }
         }
-        None => {
-            for &(id, scenario, expected) in embedded::EMBEDDED {
-                let folder = format!("experiments/{id}");
-                let (id, scenario) = (id.to_owned(), scenario.to_owned());
-                experiments.push(Experiment::parse(id, &folder, scenario, expected)?);
-            }
-        }
+        None => experiments = built_in()?,
     }
     if experiments.is_empty() {
         let place = directory.map_or("built in".to_owned(), |path| path.display().to_string());
         return Err(Failure::message(format!("no experiments ({place})")));
     }
     Ok(experiments)
+}
+
+fn built_in() -> Result<Vec<Experiment>, Failure> {
+    let parse = |&(id, scenario, expected): &(&str, &str, &str)| {
+        let folder = format!("experiments/{id}");
+        Experiment::parse(id.to_owned(), &folder, scenario.to_owned(), expected)
+    };
+    embedded::EMBEDDED.iter().map(parse).collect()
 }
 
 /// A file of experiments/reference: of `directory`, otherwise of ./experiments, otherwise built in.
@@ -147,10 +149,11 @@ mod tests {
 
     #[test]
     fn every_built_in_experiment_is_complete() {
-        let experiments = built_in();
+        let experiments = built_in().unwrap();
         assert!(experiments.len() >= 4);
         for experiment in experiments {
-            let scenario = Scenario::parse(&experiment.scenario_name, &experiment.scenario, &[]);
+            // No folder of this name exists: a scenario that names a file cannot be built in.
+            let scenario = Scenario::parse("missing/scenario.toml", &experiment.scenario, &[]);
             let scenario = scenario.unwrap();
             assert!(!scenario.name.is_empty(), "{}", experiment.id);
             let mut some = scenario.clone();
@@ -163,16 +166,11 @@ mod tests {
         }
     }
 
-    fn built_in() -> Vec<Experiment> {
-        // Tests run in the crate's directory, which has no ./experiments.
-        load(None).unwrap()
-    }
-
     #[test]
     fn ids_choose_experiments() {
         let ids = |ids: &[&str]| -> Result<Vec<String>, Failure> {
             let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
-            Ok(choose(built_in(), &ids)?.into_iter().map(|e| e.id).collect())
+            Ok(choose(built_in()?, &ids)?.into_iter().map(|e| e.id).collect())
         };
         assert_eq!(ids(&["ndp/fig21", "ndp/base"]).unwrap(), ["ndp/base", "ndp/fig21"]);
         let every = ids(&["all"]).unwrap();

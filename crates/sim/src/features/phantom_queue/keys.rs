@@ -1,5 +1,7 @@
 //! The keys of phantom queues in a scenario, and the resulting settings.
 
+use std::collections::BTreeSet;
+
 use trimline_packet::BitRate;
 use trimline_packet::fluid::Clock;
 use trimline_switch::PhantomSettings;
@@ -84,16 +86,25 @@ pub(crate) fn phantom_queues(
     events: &[LinkEvent],
 ) -> Result<Vec<PhantomLink>, ScenarioError> {
     let nodes = root.child("phantom_queue").and_then(Node::list).unwrap_or(&[]);
-    let mut all = Vec::new();
+    let mut links_of: Vec<Vec<LinkId>> = Vec::new();
     for node in nodes {
         need_marks(node, "a phantom queue", answers_marks)?;
-        all.extend(phantoms(node, topology, events)?);
+        let links = links(node, topology)?;
+        // An entry counts for no link that a later one names.
+        let named: BTreeSet<LinkId> = links.iter().copied().collect();
+        links_of.iter_mut().for_each(|earlier| earlier.retain(|link| !named.contains(link)));
+        links_of.push(links);
+    }
+    let mut all = Vec::new();
+    for (node, links) in nodes.iter().zip(links_of) {
+        all.extend(phantoms(node, links, topology, events)?);
     }
     Ok(all)
 }
 
 fn phantoms(
     node: &Node,
+    links: Vec<LinkId>,
     topology: &Clos,
     events: &[LinkEvent],
 ) -> Result<Vec<PhantomLink>, ScenarioError> {
@@ -116,7 +127,6 @@ fn phantoms(
         ));
     }
     let keys: &[_] = if fixed.is_some() { &[("drain", "drain_rate")] } else { &[] };
-    let links = links(node, topology)?;
     let routes = Routes::new(topology);
     let phantom = |link: LinkId| {
         let at_first = routes.link(link.node()).spec.rate;
@@ -191,6 +201,14 @@ pub(crate) mod tests {
         let named = names.iter().find(|(_, link)| *link == last.link).unwrap();
         assert_eq!((phantoms.len(), named.0.as_str()), (5, "host 2"));
         assert_eq!(last.settings.clock, Clock::Tick(TimeDelta::from_ns(800)));
+        // The first entry, whose drain a slow link could not reach, does not count for that link.
+        let slow = "[[link_event]]\nat = \"0us\"\nlink = \"tor 0 down 1\"\nchange = { rate = \"100Mbps\" }\n";
+        let entry = "[[phantom_queue]]\nlink = \"tor 0 down 1\"\ndrain_rate = \"95Mbps\"\n";
+        let plan = parse(&format!("{DCTCP}{slow}[[phantom_queue]]\n{entry}")).unwrap();
+        let drains: Vec<u64> =
+            plan.phantom_queues.iter().map(|one| one.settings.drain.as_bps() / 1_000_000).collect();
+        assert_eq!(drains, [950, 950, 950, 95]);
+        refused(&format!("{DCTCP}{slow}{entry}[[phantom_queue]]\n"), &["not below"]);
     }
 
     #[test]
