@@ -1,7 +1,8 @@
 //! Chooses the path of each packet, and learns from what became of packets: one object with [`PathChooser::next_path`] and
 //! [`PathChooser::feedback`].
 //!
-//! A path's number is its place in the list. UET has numbers (entropy values) that switches hash: with
+//! Rounds go over numbers, one for each path. The list is put into an order in which neighbours have no link in common
+//! where it has paths through one up-link side by side. UET has numbers (entropy values) that switches hash: with
 //! [`PathChooser::hashed`] each number stands for a drawn path, so that two may share one. State by path is
 //! sparse: a path that was never bad takes no memory. The rules are those of uet-htsim (uec_mp.cpp at 40ccb05) and, for
 //! REPS, of its paper (Bonato et al. 2024), which the code cites. Where uet-htsim reports a time-out for path 0,
@@ -202,26 +203,35 @@ impl PathChooser {
     /// # Panics
     /// Panics if `paths` is empty.
     pub fn new(choice: PathChoice, paths: PathList, stream: RngStream) -> PathChooser {
+        PathChooser::hashed(choice, None, paths, stream)
+    }
+
+    /// Chooses as [`PathChooser::new`] does, among so many numbers that stand for drawn paths, as where switches hash
+    /// them. The permutation has no numbers.
+    ///
+    /// # Panics
+    /// Panics if `paths` is empty.
+    pub fn hashed(
+        choice: PathChoice,
+        entropies: Option<u16>,
+        paths: PathList,
+        stream: RngStream,
+    ) -> PathChooser {
         assert!(!paths.is_empty(), "a connection has at least one path");
         if choice == PathChoice::Permutation {
             return PathChooser(Rule::Permutation(Spray::new(paths, stream)));
         }
-        let (rounds, penalties) = (Rounds::default(), Penalties::default());
-        let recycled = recycled(choice);
-        let entropies = None;
-        let numbered = Numbered { paths, entropies, stream, choice, rounds, penalties, recycled };
+        let mut numbered = Numbered {
+            paths: PathList::new(),
+            entropies: entropies.map(|count| count.max(1)),
+            stream,
+            choice,
+            rounds: Rounds::default(),
+            penalties: Penalties::default(),
+            recycled: recycled(choice),
+        };
+        numbered.take_paths(&paths);
         PathChooser(Rule::ByNumber(Box::new(numbered)))
-    }
-
-    /// Lets so many numbers stand for drawn paths, as where switches hash them. The permutation has no numbers.
-    #[must_use]
-    pub fn hashed(mut self, entropies: u16) -> PathChooser {
-        if let Rule::ByNumber(numbered) = &mut self.0 {
-            numbered.entropies = Some(entropies.max(1));
-            let paths = core::mem::take(&mut numbered.paths);
-            numbered.take_paths(&paths);
-        }
-        self
     }
 
     /// Uses these paths from now on, and forgets what it learned; an empty list changes nothing.
@@ -285,11 +295,22 @@ fn recycled(choice: PathChoice) -> Recycled {
     }
 }
 
+/// Returns paths in the order of their places with the bits reversed: of a list that goes through one up-link after
+/// the other, the first so many paths have each a different one.
+fn spread(paths: &PathList) -> PathList {
+    let bits = paths.len().next_power_of_two().trailing_zeros();
+    let places = (0..1_usize << bits).map(|place| match bits {
+        0 => 0,
+        bits => place.reverse_bits() >> (usize::BITS - bits),
+    });
+    places.filter_map(|place| paths.get(place).copied()).collect()
+}
+
 impl Numbered {
     fn take_paths(&mut self, paths: &PathList) {
         let count = paths.len() as u32;
         self.paths = match self.entropies {
-            None => paths.clone(),
+            None => spread(paths),
             Some(entropies) => {
                 (0..entropies).map(|_| paths[draw(&mut self.stream, count) as usize]).collect()
             }
@@ -396,6 +417,25 @@ mod tests {
                 let orders: BTreeSet<&Vec<u16>> = rounds.iter().collect();
                 assert!(orders.len() > 1 || count < 3, "{choice:?} {count}");
             }
+        }
+    }
+
+    /// Paths 0 to 7 have one up-link, 8 to 15 the next.
+    #[test]
+    fn packets_in_a_row_take_different_up_links() {
+        for choice in [PathChoice::Oblivious, PathChoice::Bitmap, PathChoice::Mixed] {
+            let mut chooser = chooser(choice, 64);
+            for _ in 0..20 {
+                let up_links: BTreeSet<u16> =
+                    round(&mut chooser, 8).iter().map(|path| path / 8).collect();
+                assert_eq!(up_links.len(), 8, "{choice:?}");
+            }
+        }
+        let mut chooser = chooser(PathChoice::Oblivious, 36);
+        for _ in 0..20 {
+            let paths = round(&mut chooser, 36);
+            let same = paths.windows(2).filter(|pair| pair[0] / 6 == pair[1] / 6).count();
+            assert!(same <= 4, "{paths:?}");
         }
     }
 
@@ -513,7 +553,11 @@ mod tests {
 
     #[test]
     fn hashed_numbers_share_paths_and_are_judged_apart() {
-        let mut chooser = chooser(PathChoice::Bitmap, 8).hashed(128);
+        let hashed = |choice| {
+            let paths = (0..8).map(PathId::new).collect();
+            PathChooser::hashed(choice, Some(128), paths, RngStream::seed_from_u64(3))
+        };
+        let mut chooser = hashed(PathChoice::Bitmap);
         let first: Vec<(u16, PathId)> = (0..128).map(|_| chooser.next_numbered()).collect();
         let numbers: BTreeSet<u16> = first.iter().map(|&(number, _)| number).collect();
         assert_eq!(numbers.len(), 128, "each number once in a round");
@@ -531,10 +575,7 @@ mod tests {
         // Routing draws again.
         chooser.replace([PathId::new(3)].into_iter().collect());
         assert_eq!(chooser.next_path(), PathId::new(3));
-        let paths = (0..4).map(PathId::new).collect();
-        let spray = PathChooser::new(PathChoice::Permutation, paths, RngStream::seed_from_u64(1));
-        let spray = spray.hashed(128).next_numbered();
-        assert_eq!(spray.0, 0);
+        assert_eq!(hashed(PathChoice::Permutation).next_numbered().0, 0);
     }
 
     #[test]

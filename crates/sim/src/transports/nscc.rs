@@ -213,10 +213,18 @@ static GRAMMAR: Grammar = Grammar {
             "rto",
             DURATION,
             "15us, and six times what the link sends in a bandwidth-delay product; without trimming thirty times",
-            "Time in flight after which a packet counts as lost. It doubles with time-outs in a row, up to 64 times.",
+            "Time in flight after which a packet counts as lost.",
         )
-        .with_source("uet-htsim, which has no doubling")
+        .with_source("uet-htsim")
         .with_samples(&["60us", "1ms"]),
+        fixed(
+            "rto_doublings",
+            Form::Integer(0, 16),
+            "6",
+            "How many times that time doubles with time-outs in a row.",
+        )
+        .with_source("chosen; uet-htsim: 0")
+        .with_samples(&["0", "2"]),
         fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended."),
     ],
 };
@@ -271,6 +279,7 @@ impl Transport for Nscc {
             ack_every: u32::try_from(keys.bytes_or("ack_every", ack_every)?.get())
                 .unwrap_or(u32::MAX),
             rto: keys.timer_or("rto", rto(packet_bytes, base, trims, topology))?,
+            rto_doublings: keys.integer("rto_doublings") as u8,
             time_wait: keys.duration("time_wait")?,
             law: Law {
                 step_bytes: match keys.word("step") {
@@ -424,7 +433,7 @@ mod tests {
     fn every_key_is_read() {
         let keys = "transport.nscc = { payload = \"1000B\", trimming = false, path_choice = \"reps\", reps_freeze = \"3ms\", entropies = 7, base_rtt = \"30us\", target = \"7us\", \
             clear_delay = \"2us\", initial_window = \"9KB\", step = \"packet\", average = \"round-trip\", \
-            quick_adapt = \"loss\", ack_every = \"5KB\", rto = \"44us\", time_wait = \"1ms\" }";
+            quick_adapt = \"loss\", ack_every = \"5KB\", rto = \"44us\", rto_doublings = 3, time_wait = \"1ms\" }";
         let expected = Config {
             payload_bytes: 1000,
             trims: false,
@@ -432,6 +441,7 @@ mod tests {
             entropies: Some(7),
             ack_every: 5_000,
             rto: TimeDelta::from_us(44),
+            rto_doublings: 3,
             time_wait: TimeDelta::from_ms(1),
             law: Law {
                 step_bytes: 1064,

@@ -62,8 +62,10 @@ pub struct Config {
     pub entropies: Option<u16>,
     /// Bytes on the wire for which a receiver sends one ACK.
     pub ack_every: u32,
-    /// Time in flight after which a packet counts as lost. It doubles with time-outs in a row.
+    /// Time in flight after which a packet counts as lost.
     pub rto: TimeDelta,
+    /// How many times `rto` doubles with time-outs in a row; at most 16.
+    pub rto_doublings: u8,
     /// Time for which a driver keeps both streams of an ended flow.
     pub time_wait: TimeDelta,
     /// The constants of the window.

@@ -166,11 +166,8 @@ impl ShellEndpoint for Endpoint {
 
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload, paths, stream } = opening;
-        let paths = PathChooser::new(self.config.path_choice, paths, stream);
-        let paths = match self.config.entropies {
-            Some(entropies) => paths.hashed(entropies),
-            None => paths,
-        };
+        let Config { path_choice, entropies, .. } = self.config;
+        let paths = PathChooser::hashed(path_choice, entropies, paths, stream);
         let sender = Sender::new(now, key, paths, (length, payload), class, &self.config);
         self.shell.place(slot, StreamState::Sending(sender), ());
         self.changed(slot);

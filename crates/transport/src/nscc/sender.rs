@@ -15,8 +15,6 @@ use crate::timers::doubled;
 use crate::{Key, PathList, RngStream, WINDOW_LIMIT};
 
 const ENDLESS: u32 = u32::MAX;
-/// Max doublings of the time-out.
-const MAX_DOUBLINGS: u8 = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -334,7 +332,7 @@ impl Sender {
     /// The time at which a packet sent `at` counts as lost. A time-out that becomes short again begins anew, so that
     /// none lies in the past.
     fn lost_at(&self, at: Time, config: &Config) -> Time {
-        let timeout = doubled(config.rto, self.in_a_row.min(MAX_DOUBLINGS));
+        let timeout = doubled(config.rto, self.in_a_row.min(config.rto_doublings));
         at.max(self.calm_since).saturating_add(timeout)
     }
 

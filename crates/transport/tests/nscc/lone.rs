@@ -26,6 +26,7 @@ pub(crate) fn config() -> Config {
         entropies: None,
         ack_every: 6_000,
         rto: TimeDelta::from_us(100),
+        rto_doublings: 6,
         time_wait: TimeDelta::from_ms(1),
         law: Law {
             step_bytes: 1436,

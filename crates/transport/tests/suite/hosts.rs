@@ -100,6 +100,7 @@ pub(crate) fn nscc_host(host: HostId) -> nscc::Endpoint {
         entropies: None,
         ack_every: 6_000,
         rto: TimeDelta::from_us(100),
+        rto_doublings: 6,
         time_wait: TimeDelta::from_ms(1),
         law: nscc::Law {
             step_bytes: 1436,
