@@ -220,11 +220,11 @@ static GRAMMAR: Grammar = Grammar {
         fixed(
             "rto_doublings",
             Form::Integer(0, 16),
-            "6",
+            "0",
             "How many times that time doubles with time-outs in a row.",
         )
-        .with_source("chosen; uet-htsim: 0")
-        .with_samples(&["0", "2"]),
+        .with_source("uet-htsim")
+        .with_samples(&["2", "6"]),
         fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended."),
     ],
 };

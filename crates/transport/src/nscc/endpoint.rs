@@ -166,7 +166,7 @@ impl ShellEndpoint for Endpoint {
 
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload, paths, stream } = opening;
-        let Config { path_choice, entropies, .. } = self.config;
+        let Config { path_choice, entropies, .. } = *self.config;
         let paths = PathChooser::hashed(path_choice, entropies, paths, stream);
         let sender = Sender::new(now, key, paths, (length, payload), class, &self.config);
         self.shell.place(slot, StreamState::Sending(sender), ());
