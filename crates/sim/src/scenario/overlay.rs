@@ -65,11 +65,20 @@ pub(super) struct Scheme {
 /// Takes the schemes out of a tree: the list in `schemes`, else all tables.
 pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
     let (tables, chosen) = (tree.take(TABLES), tree.take(CHOSEN));
-    let nodes = tables.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]);
-    let made: Vec<Scheme> = nodes.iter().map(of_table).collect::<Result<_, _>>()?;
+    let made: Vec<Scheme> = match tables.as_ref().map(|entry| &entry.node.value) {
+        Some(Value::List(nodes)) => nodes.iter().map(of_table).collect::<Result<_, _>>()?,
+        // `scheme.hull.KEY` where no table has the name.
+        Some(Value::Table(named)) => {
+            let own = |entry: &Entry| of_name(&entry.key, &entry.key_place, entry.node.clone());
+            named.entries.iter().map(own).collect::<Result<_, _>>()?
+        }
+        _ => Vec::new(),
+    };
     for (place, scheme) in made.iter().enumerate() {
         if made[..place].iter().any(|other| other.name == scheme.name) {
-            return Err(twice(&nodes[place].place, &scheme.name));
+            let whole = tables.as_ref().map_or(&tree.place, |entry| &entry.node.place);
+            let own = scheme.own.as_ref().map_or(whole, |own| &own.place);
+            return Err(twice(own, &scheme.name));
         }
     }
     let Some(names) = chosen.as_ref().and_then(|entry| entry.node.list()) else { return Ok(made) };
@@ -80,6 +89,15 @@ pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
             return Err(twice(&node.place, &scheme.name));
         }
         found.push(scheme);
+    }
+    let named = tables.as_ref().and_then(|entry| entry.node.table());
+    let is_unused = |entry: &&Entry| found.iter().all(|scheme| scheme.name != entry.key);
+    if let Some(unused) = named.and_then(|named| named.entries.iter().find(is_unused)) {
+        return Err(ScenarioError::new(
+            &unused.key_place,
+            format!("scheme `{}` is changed and does not run", unused.key),
+            "its name in `schemes`",
+        ));
     }
     Ok(found)
 }
@@ -111,13 +129,16 @@ fn of_table(node: &Node) -> Result<Scheme, ScenarioError> {
             "`name`: the name of the scheme",
         ));
     };
-    let text = name.node.text().unwrap_or_default();
+    of_name(name.node.text().unwrap_or_default(), &name.node.place, own)
+}
+
+fn of_name(text: &str, place: &Place, mut own: Node) -> Result<Scheme, ScenarioError> {
     let asked = own.take("like");
     let like = asked.as_ref().and_then(|entry| entry.node.text()).unwrap_or(text);
     let like = schemes::named(like).map(|scheme| scheme.name);
     if like.is_none() && own.child("transport").is_none() {
         return Err(ScenarioError::new(
-            &name.node.place,
+            place,
             format!("scheme `{text}` says no transport and is none of those that are built in"),
             format!("`transport`, or `like`: one of {}", schemes::NAMES.join(", ")),
         )
@@ -335,6 +356,10 @@ mod tests {
                 ("d/seed-1", "d")
             ]
         );
+        // A series changes a built-in scheme that has no table.
+        let changed = "schemes = [\"ndp\", \"tcp\"]\nseries = [{ name = \"a\", scheme.tcp.switch.data_queue = \"4pkt\" }]\n";
+        let changed = plans(changed, &[]);
+        assert_eq!(changed[1].switch, ServiceModel::drop_tail(4));
         let [small, mine, _, smaller, ..] = &scenario.runs[..] else { panic!("six runs") };
         assert_eq!(small.plan.switch, ServiceModel::drop_tail(9));
         assert_eq!(smaller.plan.switch, ServiceModel::drop_tail(4));
@@ -352,6 +377,9 @@ mod tests {
             &["scheme `x` says no transport", "`like`: one of ndp, hull"],
         );
         refused("scheme = [{ like = \"ndp\" }]\n", &["missing key `name`"]);
+        let of_series = "schemes = [\"ndp\"]\nseries = [{ name = \"a\", scheme.npd.switch.data_queue = \"4pkt\" }]\n";
+        refused(&of_series.replace("npd", "tcp"), &["s.toml:2:32", "is changed and does not run"]);
+        refused(of_series, &["s.toml:2:32", "scheme `npd` says no transport", "nearest: ndp"]);
         refused("scheme = [{ name = \"x\", like = \"npd\" }]\n", &["nearest: \"ndp\""]);
         refused(
             "scheme = [{ name = \"ndp\", links.rate = \"1Gbps\" }]\n",
