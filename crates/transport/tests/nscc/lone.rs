@@ -6,7 +6,7 @@ use trimline_packet::{
     TimeDelta,
 };
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::nscc::{Average, Config, Endpoint, Law, QuickAdapt, bitmap_base};
+use trimline_transport::nscc::{Average, Config, Control, Endpoint, Law, QuickAdapt, bitmap_base};
 use trimline_transport::path_choice::PathChoice;
 use trimline_transport::{Allowed, Disposition, Endpoint as _, RngStream};
 
@@ -27,6 +27,7 @@ pub(crate) fn config() -> Config {
         ack_every: 6_000,
         rto: TimeDelta::from_us(100),
         time_wait: TimeDelta::from_ms(1),
+        control: Control::Window,
         law: Law {
             step_bytes: 1436,
             packet_bytes: 1500,
@@ -109,7 +110,7 @@ impl Lone {
     }
 }
 
-fn control(kind: Kind, sequence: u32, extra: u32) -> Packet {
+pub(crate) fn control(kind: Kind, sequence: u32, extra: u32) -> Packet {
     let header = Header {
         kind,
         flags: Flags::default(),
