@@ -73,7 +73,7 @@ impl Core {
 
     fn adapt(&mut self) {
         let all = self.whole + self.trimmed + self.trimmed_at_last_hop;
-        let share = if self.whole == 0 { 0 } else { self.marked * ONE / self.whole };
+        let share = (self.marked * ONE).checked_div(self.whole).unwrap_or(0);
         let mut falls = self.trimmed > 0;
         if falls {
             self.rate = self.rate.saturating_sub(self.trimmed * ONE / all);
