@@ -21,7 +21,7 @@ use super::{
 use crate::random;
 use crate::topology::Clos;
 
-pub(super) const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// uet-htsim: the time-out without the time of queues.
 const RTO: TimeDelta = TimeDelta::from_us(15);
 /// uet-htsim: the delay below which the way counts as idle. RCCC has no use for it.
@@ -136,11 +136,11 @@ const COLUMNS: [SeriesColumn; 4] = [
     },
 ];
 
-pub(super) const PAYLOAD: Key =
+const PAYLOAD: Key =
     fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B.")
         .with_source("chosen: that of the other transports; uet-htsim has 4086B");
 
-pub(super) const TRIMMING: Key = computed(
+const TRIMMING: Key = computed(
     "trimming",
     Form::Boolean,
     "whether the switch profile trims",
@@ -149,7 +149,7 @@ pub(super) const TRIMMING: Key = computed(
 .with_source("uet-htsim")
 .with_samples(&["true", "false"]);
 
-pub(super) const PATH_CHOICE: Key = fixed(
+const PATH_CHOICE: Key = fixed(
     "path_choice",
     Form::Word(&PATH_CHOICES),
     "mixed",
@@ -158,7 +158,7 @@ pub(super) const PATH_CHOICE: Key = fixed(
 .with_source("uet-htsim")
 .with_samples(&["bitmap", "reps", "oblivious", "random", "permutation"]);
 
-pub(super) const REPS_FREEZE: Key = fixed(
+const REPS_FREEZE: Key = fixed(
     "reps_freeze",
     DURATION,
     "10ms",
@@ -167,7 +167,7 @@ pub(super) const REPS_FREEZE: Key = fixed(
 .with_source("uet-htsim")
 .with_samples(&["0us", "100us"]);
 
-pub(super) const ENTROPIES: Key = computed(
+const ENTROPIES: Key = computed(
     "entropies",
     Form::Integer(1, 4_096),
     "a number for each path",
@@ -176,7 +176,7 @@ pub(super) const ENTROPIES: Key = computed(
 .with_source("uet-htsim: 64")
 .with_samples(&["1", "16", "128"]);
 
-pub(super) const ACK_EVERY_KEY: Key = computed(
+const ACK_EVERY_KEY: Key = computed(
     "ack_every",
     BYTES,
     "16384B, or an eighth of what the host's link sends in base_rtt if that is less",
@@ -185,7 +185,7 @@ pub(super) const ACK_EVERY_KEY: Key = computed(
 .with_source("uet-htsim; chosen for short round trips at low rates, where such ACKs would leave the link idle")
 .with_samples(&["1B", "40KB"]);
 
-pub(super) const RTO_KEY: Key = computed(
+const RTO_KEY: Key = computed(
     "rto",
     DURATION,
     "15us, and six times what the link sends in a bandwidth-delay product; without trimming thirty times",
@@ -194,7 +194,7 @@ pub(super) const RTO_KEY: Key = computed(
 .with_source("uet-htsim, which has no doubling")
 .with_samples(&["60us", "1ms"]);
 
-pub(super) const TIME_WAIT: Key =
+const TIME_WAIT: Key =
     fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended.");
 
 static GRAMMAR: Grammar = Grammar {
@@ -276,6 +276,34 @@ static GRAMMAR: Grammar = Grammar {
     ],
 };
 
+static RCCC: Grammar = Grammar {
+    about: "Parameters of RCCC, the receiver's credit of Ultra Ethernet (UET), by public code: uet-htsim. With NSCC's window beside it: transport.nscc.credit.",
+    alternatives: &[],
+    keys: &[
+        PAYLOAD,
+        TRIMMING,
+        PATH_CHOICE,
+        REPS_FREEZE,
+        ENTROPIES,
+        computed(
+            "base_rtt",
+            DURATION,
+            "the idle round trip between the farthest hosts",
+            "Round trip of an idle network: the default of max_credit is what the host's link sends in one and a half.",
+        )
+        .with_source("uet-htsim")
+        .with_samples(&["2us", "60us"]),
+        rccc::MAX,
+        rccc::FIRST,
+        rccc::PULL,
+        rccc::PULL_PERCENT,
+        rccc::CORE_CONTROL,
+        ACK_EVERY_KEY,
+        RTO_KEY,
+        TIME_WAIT,
+    ],
+};
+
 /// The congestion controls of Ultra Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uet {
@@ -316,7 +344,7 @@ impl Transport for Uet {
     fn grammar(self) -> &'static Grammar {
         match self {
             Uet::Nscc => &GRAMMAR,
-            Uet::Rccc => &rccc::GRAMMAR,
+            Uet::Rccc => &RCCC,
         }
     }
     fn traits(self) -> Traits {

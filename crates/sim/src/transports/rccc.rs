@@ -5,16 +5,13 @@ use trimline_packet::ByteCount;
 use trimline_transport::nscc::Law;
 use trimline_transport::rccc::{CoreControl, MAX_CREDIT, MAX_PULL, QUANTUM, Rule};
 
-use super::nscc::{
-    ACK_EVERY_KEY, ENTROPIES, PATH_CHOICE, PAYLOAD, REPS_FREEZE, RTO_KEY, TIME_WAIT, TRIMMING,
-};
-use super::{BYTES, DURATION, Form, Grammar, Key, Keys, ScenarioError, computed, fixed};
+use super::{BYTES, Form, Grammar, Key, Keys, ScenarioError, computed, fixed};
 use crate::topology::Clos;
 
 /// uet-htsim: the lowest rate is this share of what the core can carry, in millionths.
 const OF_THE_CORE: u64 = 900_000;
 
-const MAX: Key = computed(
+pub(super) const MAX: Key = computed(
     "max_credit",
     BYTES,
     "one and a half bandwidth-delay products, at least a packet and at most 4MiB",
@@ -22,7 +19,7 @@ const MAX: Key = computed(
 )
 .with_source("uet-htsim")
 .with_samples(&["30KB", "4MiB"]);
-const FIRST: Key = computed(
+pub(super) const FIRST: Key = computed(
     "first_credit",
     BYTES,
     "max_credit",
@@ -30,7 +27,7 @@ const FIRST: Key = computed(
 )
 .with_source("uet-htsim")
 .with_samples(&["1B", "20KB"]);
-const PULL: Key = fixed(
+pub(super) const PULL: Key = fixed(
     "pull",
     BYTES,
     "16384B",
@@ -38,7 +35,7 @@ const PULL: Key = fixed(
 )
 .with_source("uet-htsim")
 .with_samples(&["256B", "100KB"]);
-const PULL_PERCENT: Key = fixed(
+pub(super) const PULL_PERCENT: Key = fixed(
     "pull_percent",
     Form::Integer(1, 100),
     "99",
@@ -46,41 +43,13 @@ const PULL_PERCENT: Key = fixed(
 )
 .with_source("uet-htsim")
 .with_samples(&["100", "80"]);
-const CORE_CONTROL: Key = fixed(
+pub(super) const CORE_CONTROL: Key = fixed(
     "core_control",
     Form::Boolean,
     "false",
     "Whether the rate of credit falls while packets are marked or trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop). For oversubscribed networks.",
 )
 .with_source("uet-htsim, where it is on by itself in oversubscribed networks without NSCC");
-
-pub(super) static GRAMMAR: Grammar = Grammar {
-    about: "Parameters of RCCC, the receiver's credit of Ultra Ethernet (UET), by public code: uet-htsim. With NSCC's window beside it: transport.nscc.credit.",
-    alternatives: &[],
-    keys: &[
-        PAYLOAD,
-        TRIMMING,
-        PATH_CHOICE,
-        REPS_FREEZE,
-        ENTROPIES,
-        computed(
-            "base_rtt",
-            DURATION,
-            "the idle round trip between the farthest hosts",
-            "Round trip of an idle network: the default of max_credit is what the host's link sends in one and a half.",
-        )
-        .with_source("uet-htsim")
-        .with_samples(&["2us", "60us"]),
-        MAX,
-        FIRST,
-        PULL,
-        PULL_PERCENT,
-        CORE_CONTROL,
-        ACK_EVERY_KEY,
-        RTO_KEY,
-        TIME_WAIT,
-    ],
-};
 
 pub(super) static CREDIT: Grammar = Grammar {
     about: "The receiver's credit beside NSCC's window.",
