@@ -191,8 +191,9 @@ mod tests {
         account.pulled(us(1), 64, &rule(100));
         account.pulled(us(2), 100, &rule(100));
         account.pulled(us(3), 64, &rule(100));
+        assert_eq!(account.left(), 25_600, "an old one");
         account.pulled(us(4), 100, &rule(100));
-        assert_eq!(account.left(), 25_600);
+        assert_eq!(account.left(), 25_600, "the same one");
         account.pulled(us(5), 1_000, &rule(100));
         assert_eq!(account.left(), 40_960, "no more than the max");
         account.spend(40_960);

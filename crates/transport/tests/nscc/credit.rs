@@ -139,6 +139,15 @@ fn a_time_out_resends_by_credit_or_asks_for_it() {
         "no answer came yet"
     );
     assert_eq!(rts[0].header.sequence, (18_750 + 750_u32).div_ceil(256), "all is backlog");
+    // At once, although the last target is younger than the time-out; but once in a round trip.
+    let mut lone = Lone::with(alone(), 40);
+    lone.all();
+    lone.at(50).receive(&pull(3));
+    assert_eq!(lone.numbers(), [13]);
+    lone.at(100).expire();
+    assert_eq!(lone.all().len(), 1);
+    lone.at(150).expire();
+    assert_eq!(lone.numbers(), []);
 }
 
 /// Beneath NSCC a packet needs room in the window too, and the window bounds what is asked for.
