@@ -34,6 +34,7 @@ SCHEMES = {
     "fastlane": {"label": "TCP with FastLane", "colour": "#888888"},
     "pfabric-fastlane": {"label": "pFabric with FastLane", "colour": "#DD88AA"},
     "uec": {"label": "NSCC over UET's switches", "colour": "#661100"},
+    "rccc": {"label": "RCCC over UET's switches", "colour": "#6699CC"},
 }
 
 #: A protocol has one colour, in every figure and from every source.

@@ -661,7 +661,7 @@ fn ctrl_c_stops_a_run_with_a_partial_result() {
 fn transports_are_listed_with_label_and_colour() {
     let scratch = Scratch::new("transports");
     let text = succeeded(&scratch.trimline(&["transports"]));
-    assert!(text.lines().count() == 11 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
+    assert!(text.lines().count() == 12 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
     let json = succeeded(&scratch.trimline(&["transports", "--json"]));
     let all: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!((&all[2]["name"], &all[2]["label"]), (&"dctcp".into(), &"DCTCP".into()));

@@ -20,6 +20,7 @@ mod pfabric;
 mod phost;
 mod pull_gaps;
 mod random_keys;
+mod rccc;
 mod roce;
 mod several;
 mod tcp;
@@ -48,7 +49,7 @@ pub use estimate::{constant_rate, windowed};
 pub use homa::Homa;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
-pub use nscc::Nscc;
+pub use nscc::Uet;
 pub use pfabric::Pfabric;
 pub use phost::Phost;
 pub(crate) use random_keys::random_parameters;
@@ -79,7 +80,7 @@ several::transports! {
     Phost(trimline_transport::phost::Endpoint): Phost;
     Homa(trimline_transport::homa::Endpoint): Homa;
     Pfabric(trimline_transport::pfabric::Endpoint): Pfabric;
-    Nscc(trimline_transport::nscc::Endpoint): Nscc;
+    Nscc(trimline_transport::nscc::Endpoint): Uet::Nscc, Uet::Rccc;
 }
 
 /// Parameters of a transport's endpoints.

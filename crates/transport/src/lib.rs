@@ -5,7 +5,7 @@
 //!
 //! # Begin with
 //! - [`Endpoint`]: the interface of every protocol. [`ndp::Endpoint`] and [`tcp::Endpoint`] (with DCTCP and MPTCP),
-//!   [`dcqcn`], [`phost`], [`homa`], [`pfabric`], [`nscc`] and [`cbr`] implement it.
+//!   [`dcqcn`], [`phost`], [`homa`], [`pfabric`], [`nscc`] (with [`rccc`]) and [`cbr`] implement it.
 //! - [`flow::Command`] and [`flow::Event`]: requests of an application, and reports to it.
 //! - [`HostTables`]: what an endpoint asks its driver: slots of streams, paths, RNG streams.
 //!
@@ -83,6 +83,7 @@ pub mod nscc;
 pub mod path_choice;
 pub mod pfabric;
 pub mod phost;
+pub mod rccc;
 mod round_robin;
 pub mod shell;
 pub mod spray;

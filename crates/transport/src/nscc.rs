@@ -5,6 +5,8 @@
 //! order, counts them, and acknowledges some at a time ([`Config::ack_every`]), at once if one is marked. A packet that
 //! a switch trimmed is answered by a NACK and resent. A time-out finds what was dropped.
 //!
+//! With [`Control`] the receiver's credit ([`rccc`](crate::rccc)) stands beside the window or in its place.
+//!
 //! The window's law is in `window.rs`. It was taken from public code (uet-htsim at 40ccb05, Radonux/asteria-ns3 at
 //! 368ce73): the specification's text was not read. Where the two differ, both are settings ([`Law`]).
 //!
@@ -17,6 +19,9 @@
 //! | `extra` | payload bytes, as in every DATA packet | high 16 bits: packets beyond the first missing one that arrived; low 16: which of these near the echoed one | 0 |
 //! | `marks` | ECT, and CE of a switch | ECE if the echoed packet was marked | ECE likewise; last hop, of the trimmed packet |
 //! | service | trimmable, or droppable ([`Config::trims`]) | control | control |
+//!
+//! With credit, DATA has its target (modulo 2^16 quanta) in the low 16 bits of `extra`. A PULL has the count of all
+//! granted quanta as its `sequence`; an RTS is a PULL with FROM_OPENER, and has its target there. Both are control.
 //!
 //! The numbers of an ACK are modulo 2^16: a window is below 2^15 packets. Bit `i` of the bitmap stands for the packet
 //! `i` behind its first one, [`bitmap_base`]. A real ACK has 64 bits and counts bytes; here all packets but the last are
@@ -33,11 +38,14 @@ mod receiver;
 mod sender;
 mod window;
 
-pub use config::{Average, Config, Law, QuickAdapt, SenderStatistics};
+pub use config::{Average, Config, Control, Law, QuickAdapt, SenderStatistics};
 pub use endpoint::Endpoint;
 
 /// Flag of data: answer at once, and again when nothing is missing any more.
 pub const ACK_REQUEST: u8 = 1 << 3;
+
+/// Flag of an ACK that answers an RTS: the echoed packet arrived before, so that it says nothing of a round trip.
+pub const NO_ECHO: u8 = 1 << 3;
 
 /// Packets of an ACK's bitmap.
 pub const BITMAP: u32 = 16;

@@ -28,6 +28,13 @@ pub(super) trait Linked {
     fn links(&mut self) -> &mut Links;
 }
 
+/// A table of neighbours alone, for members that have none of their own.
+impl Linked for Links {
+    fn links(&mut self) -> &mut Links {
+        self
+    }
+}
+
 /// A circular list; its head is served next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundRobin {
@@ -92,12 +99,6 @@ mod tests {
     use alloc::collections::VecDeque;
     use alloc::vec;
     use proptest::prelude::*;
-
-    impl Linked for Links {
-        fn links(&mut self) -> &mut Links {
-            self
-        }
-    }
 
     proptest! {
         /// A deque that is rotated and searched agrees with the ring.

@@ -55,7 +55,7 @@ pub(super) struct BuiltIn {
     pub(super) keys: fn(Network) -> String,
 }
 
-pub(super) static ALL: [BuiltIn; 13] = [
+pub(super) static ALL: [BuiltIn; 14] = [
     BuiltIn {
         name: "ndp",
         about: "NDP over switches that trim (SIGCOMM 2017). Above 10 Gb/s the initial window grows with the round trip (transport.ndp.initial_window); the queue of eight packets does not, since what it has no room for is trimmed.",
@@ -164,6 +164,14 @@ pub(super) static ALL: [BuiltIn; 13] = [
                 .to_owned()
         },
     },
+    BuiltIn {
+        name: "rccc",
+        about: "RCCC of Ultra Ethernet over the switches of uec, whose ports to hosts mark nothing: the receiver's credit keeps their queues short.",
+        keys: |_| {
+            "transport.rccc = {}\nswitch = { profile = \"uec\", port = [{ layer = \"tor\", direction = \"down\", last_hop = true, ecn_threshold = \"1GB\" }] }\n"
+                .to_owned()
+        },
+    },
 ];
 
 const COUNT: usize = ALL.len();
@@ -183,6 +191,7 @@ pub const NAMES: [&str; COUNT] = [
     "pfabric",
     "pfabric-fastlane",
     "uec",
+    "rccc",
 ];
 
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
@@ -241,7 +250,7 @@ mod tests {
             // 200 packets of 9064 B last longer than 300 KB at 10 Gb/s.
             assert_eq!(queue(scheme, 40, 9_064), None, "{scheme}");
         }
-        for scheme in ["ndp", "opf", "dcqcn", "uec"] {
+        for scheme in ["ndp", "opf", "dcqcn", "uec", "rccc"] {
             assert_eq!(queue(scheme, 800, 1_500), None, "{scheme}");
         }
         // Three thresholds, even with small packets.

@@ -1,26 +1,31 @@
-//! NSCC of Ultra Ethernet in the simulator.
+//! NSCC and RCCC of Ultra Ethernet in the simulator: the sender's window, the receiver's credit, or both.
 
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
-use trimline_packet::{ByteCount, HostId, TimeDelta};
+use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, TimeDelta};
 use trimline_switch::profiles::{self, Sizes};
-use trimline_transport::nscc::{Average, Config, Endpoint, Law, QuickAdapt};
+use trimline_transport::nscc::{Average, Config, Control, Endpoint, Law, QuickAdapt};
 use trimline_transport::path_choice::PathChoice;
+use trimline_transport::rccc::QUANTUM;
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Side, flow};
 
 use super::describe::{path_rule, time};
 use super::keys::PATH_CHOICES;
+use super::rccc::{self, CREDIT, CREDIT_COLUMNS};
 use super::{
-    BYTES, DURATION, Form, Grammar, Group, Keys, Need, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, computed, fixed, windowed,
+    BYTES, DURATION, Form, Grammar, Group, Key, Keys, Need, PacketKind, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, computed, fixed, windowed,
 };
+use crate::random;
 use crate::topology::Clos;
 
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// uet-htsim: the time-out without the time of queues.
 const RTO: TimeDelta = TimeDelta::from_us(15);
+/// uet-htsim: the delay below which the way counts as idle. RCCC has no use for it.
+const CLEAR: TimeDelta = TimeDelta::from_us(1);
 /// uet-htsim: bytes for which a receiver sends an ACK, at 100 Gb/s.
 const ACK_EVERY: u64 = 16_384;
 /// Switches without trimming have five times the queue (uet-htsim).
@@ -29,8 +34,14 @@ const UNTRIMMED: u64 = 5;
 impl Protocol for Endpoint {
     type Config = Config;
 
-    fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
-        Endpoint::new(host, Arc::clone(config))
+    fn new(host: HostId, config: &Arc<Config>, seed: u64) -> Self {
+        let endpoint = Endpoint::new(host, Arc::clone(config));
+        match config.control.credit().and_then(|rule| rule.core.as_ref()) {
+            Some(_) => {
+                endpoint.with_stream(random::stream(seed, "credit", &[u64::from(host.get())]))
+            }
+            None => endpoint,
+        }
     }
 
     fn time_wait(config: &Config) -> TimeDelta {
@@ -58,20 +69,38 @@ impl Protocol for Endpoint {
         self.shell().memory()
     }
 
-    fn series_columns(_config: &Config) -> Vec<SeriesColumn> {
-        COLUMNS.to_vec()
+    fn series_columns(config: &Config) -> Vec<SeriesColumn> {
+        let mut columns = match config.control.has_window() {
+            true => COLUMNS.to_vec(),
+            false => COLUMNS[1..2].to_vec(),
+        };
+        if config.control.credit().is_some() {
+            columns.extend(CREDIT_COLUMNS);
+        }
+        columns
     }
 
     fn read(&self, slot: u32, side: Side, readings: &mut Readings<'_>) {
+        let control = self.control();
         match side {
             Side::Sending => {
                 let (window, in_flight) = self.window(slot);
-                readings.set("window_bytes", window);
                 readings.set("in_flight_bytes", in_flight);
-                readings.set("mean_delay_ns", self.mean_delay(slot).as_ps() / 1_000);
-                readings.set("quick_adapts", self.sender_statistics(slot).quick_adapts);
+                if control.has_window() {
+                    readings.set("window_bytes", window);
+                    readings.set("mean_delay_ns", self.mean_delay(slot).as_ps() / 1_000);
+                    readings.set("quick_adapts", self.sender_statistics(slot).quick_adapts);
+                }
+                if control.credit().is_some() {
+                    readings.set("credit_bytes", self.credit(slot).max(0) as u64);
+                    readings.set("rts", self.sender_statistics(slot).rts_sent);
+                }
             }
-            Side::Receiving => {}
+            Side::Receiving => {
+                if control.credit().is_some() {
+                    readings.set("granted_bytes", u64::from(self.granted(slot)) * QUANTUM);
+                }
+            }
         }
     }
 }
@@ -107,44 +136,85 @@ const COLUMNS: [SeriesColumn; 4] = [
     },
 ];
 
+const PAYLOAD: Key =
+    fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B.")
+        .with_source("chosen: that of the other transports; uet-htsim has 4086B");
+
+const TRIMMING: Key = computed(
+    "trimming",
+    Form::Boolean,
+    "whether the switch profile trims",
+    "Whether switches may trim its packets. Without, only a time-out finds what was dropped, and the default target and time-out are longer.",
+)
+.with_source("uet-htsim")
+.with_samples(&["true", "false"]);
+
+const PATH_CHOICE: Key = fixed(
+    "path_choice",
+    Form::Word(&PATH_CHOICES),
+    "mixed",
+    "Path of each packet. oblivious: one on each path in each round. bitmap: the same without paths that have a penalty, of 1 for a mark, 4 for a trim and 15 for a time-out. reps: paths of unmarked ACKs again, otherwise drawn. mixed: those, otherwise by the bitmap. random: drawn. permutation: NDP's rounds in a drawn order.",
+)
+.with_source("uet-htsim")
+.with_samples(&["bitmap", "reps", "oblivious", "random", "permutation"]);
+
+const REPS_FREEZE: Key = fixed(
+    "reps_freeze",
+    DURATION,
+    "10ms",
+    "With path_choice \"reps\": time after a time-out in which only known paths are used. 0us: never.",
+)
+.with_source("uet-htsim")
+.with_samples(&["0us", "100us"]);
+
+const ENTROPIES: Key = computed(
+    "entropies",
+    Form::Integer(1, 4_096),
+    "a number for each path",
+    "Numbers (entropy values) of path_choice, each of which stands for a path that is drawn, as where switches hash it: two may share a path, and a path may have none. Permutation has no numbers.",
+)
+.with_source("uet-htsim: 64")
+.with_samples(&["1", "16", "128"]);
+
+const ACK_EVERY_KEY: Key = computed(
+    "ack_every",
+    BYTES,
+    "16384B, or an eighth of what the host's link sends in base_rtt if that is less",
+    "Bytes on the wire for which a receiver sends one ACK. A marked packet, a duplicate, a flow's first packet and one whose sender asks get one at once: it asks where it may send nothing more, and with each packet while its window is less than two ACKs answer.",
+)
+.with_source("uet-htsim; chosen for short round trips at low rates, where such ACKs would leave the link idle")
+.with_samples(&["1B", "40KB"]);
+
+const RTO_KEY: Key = computed(
+    "rto",
+    DURATION,
+    "15us, and six times what the link sends in a bandwidth-delay product; without trimming thirty times",
+    "Time in flight after which a packet counts as lost.",
+)
+.with_source("uet-htsim")
+.with_samples(&["60us", "1ms"]);
+
+const RTO_DOUBLINGS: Key = fixed(
+    "rto_doublings",
+    Form::Integer(0, 16),
+    "0",
+    "How many times that time doubles with time-outs in a row, and the wait of a flow without credit with RTSs in a row.",
+)
+.with_source("uet-htsim")
+.with_samples(&["2", "6"]);
+
+const TIME_WAIT: Key =
+    fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended.");
+
 static GRAMMAR: Grammar = Grammar {
     about: "Parameters of NSCC, the sender's window of Ultra Ethernet (UET), by public code: uet-htsim, and asteria-ns3 where it cites the specification otherwise.",
     alternatives: &[],
     keys: &[
-        fixed("payload", BYTES, "9000B", "Payload of a full packet; the header adds 64 B.")
-            .with_source("chosen: that of the other transports; uet-htsim has 4086B"),
-        computed(
-            "trimming",
-            Form::Boolean,
-            "whether the switch profile trims",
-            "Whether switches may trim its packets. Without, only a time-out finds what was dropped, and the default target and time-out are longer.",
-        )
-        .with_source("uet-htsim")
-        .with_samples(&["true", "false"]),
-        fixed(
-            "path_choice",
-            Form::Word(&PATH_CHOICES),
-            "mixed",
-            "Path of each packet. oblivious: one on each path in each round. bitmap: the same without paths that have a penalty, of 1 for a mark, 4 for a trim and 15 for a time-out. reps: paths of unmarked ACKs again, otherwise drawn. mixed: those, otherwise by the bitmap. random: drawn. permutation: NDP's rounds in a drawn order.",
-        )
-        .with_source("uet-htsim")
-        .with_samples(&["bitmap", "reps", "oblivious", "random", "permutation"]),
-        fixed(
-            "reps_freeze",
-            DURATION,
-            "10ms",
-            "With path_choice \"reps\": time after a time-out in which only known paths are used. 0us: never.",
-        )
-        .with_source("uet-htsim")
-        .with_samples(&["0us", "100us"]),
-        computed(
-            "entropies",
-            Form::Integer(1, 4_096),
-            "a number for each path",
-            "Numbers (entropy values) of path_choice, each of which stands for a path that is drawn, as where switches hash it: two may share a path, and a path may have none. Permutation has no numbers.",
-        )
-        .with_source("uet-htsim: 64")
-        .with_samples(&["1", "16", "128"]),
+        PAYLOAD,
+        TRIMMING,
+        PATH_CHOICE,
+        REPS_FREEZE,
+        ENTROPIES,
         computed(
             "base_rtt",
             DURATION,
@@ -201,56 +271,92 @@ static GRAMMAR: Grammar = Grammar {
         )
         .with_source("uet-htsim has delay, asteria-ns3 loss where switches trim")
         .with_samples(&["loss", "off"]),
-        computed(
-            "ack_every",
-            BYTES,
-            "16384B, or an eighth of what the host's link sends in base_rtt if that is less",
-            "Bytes on the wire for which a receiver sends one ACK. A marked packet, a duplicate, a flow's first packet and one whose sender asks get one at once: it asks where it may send nothing more, and with each packet while its window is less than two ACKs answer.",
-        )
-        .with_source("uet-htsim; chosen for short round trips at low rates, where such ACKs would leave the link idle")
-        .with_samples(&["1B", "40KB"]),
-        computed(
-            "rto",
-            DURATION,
-            "15us, and six times what the link sends in a bandwidth-delay product; without trimming thirty times",
-            "Time in flight after which a packet counts as lost.",
-        )
-        .with_source("uet-htsim")
-        .with_samples(&["60us", "1ms"]),
+        ACK_EVERY_KEY,
+        RTO_KEY,
+        RTO_DOUBLINGS,
+        TIME_WAIT,
         fixed(
-            "rto_doublings",
-            Form::Integer(0, 16),
-            "0",
-            "How many times that time doubles with time-outs in a row.",
+            "credit",
+            Form::Either(&[Form::Boolean, Form::Table(&CREDIT)]),
+            "false",
+            "Whether the receiver's credit (RCCC) stands beside the window: a packet needs both. Without the window: transport.rccc.",
         )
         .with_source("uet-htsim")
-        .with_samples(&["2", "6"]),
-        fixed("time_wait", DURATION, "10ms", "How long both ends remember a flow that has ended."),
+        .with_samples(&["true"]),
     ],
 };
 
-/// NSCC.
-#[derive(Clone, Copy, Debug)]
-pub struct Nscc;
+static RCCC: Grammar = Grammar {
+    about: "Parameters of RCCC, the receiver's credit of Ultra Ethernet (UET), by public code: uet-htsim. With NSCC's window beside it: transport.nscc.credit.",
+    alternatives: &[],
+    keys: &[
+        PAYLOAD,
+        TRIMMING,
+        PATH_CHOICE,
+        REPS_FREEZE,
+        ENTROPIES,
+        computed(
+            "base_rtt",
+            DURATION,
+            "the idle round trip between the farthest hosts",
+            "Round trip of an idle network: the default of max_credit is what the host's link sends in one and a half.",
+        )
+        .with_source("uet-htsim")
+        .with_samples(&["2us", "60us"]),
+        rccc::MAX,
+        rccc::FIRST,
+        rccc::PULL,
+        rccc::PULL_PERCENT,
+        rccc::CORE_CONTROL,
+        ACK_EVERY_KEY,
+        RTO_KEY,
+        RTO_DOUBLINGS,
+        TIME_WAIT,
+    ],
+};
 
-impl Transport for Nscc {
+/// The congestion controls of Ultra Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uet {
+    /// The sender's window, alone or with the receiver's credit.
+    Nscc,
+    /// The receiver's credit alone.
+    Rccc,
+}
+
+impl Transport for Uet {
     type Endpoint = Endpoint;
     const IS_BUILT_IN: bool = true;
 
     fn name(self) -> &'static str {
-        "nscc"
+        match self {
+            Uet::Nscc => "nscc",
+            Uet::Rccc => "rccc",
+        }
     }
     fn label(self) -> &'static str {
-        "NSCC"
+        match self {
+            Uet::Nscc => "NSCC",
+            Uet::Rccc => "RCCC",
+        }
     }
     fn colour(self) -> &'static str {
-        "#AA4499"
+        match self {
+            Uet::Nscc => "#AA4499",
+            Uet::Rccc => "#999933",
+        }
     }
     fn about(self) -> &'static str {
-        "NSCC of Ultra Ethernet: a window by delay and ECN."
+        match self {
+            Uet::Nscc => "NSCC of Ultra Ethernet: a window by delay and ECN.",
+            Uet::Rccc => "RCCC of Ultra Ethernet: the receiver's credit in bytes.",
+        }
     }
     fn grammar(self) -> &'static Grammar {
-        &GRAMMAR
+        match self {
+            Uet::Nscc => &GRAMMAR,
+            Uet::Rccc => &RCCC,
+        }
     }
     fn traits(self) -> Traits {
         Traits {
@@ -271,6 +377,26 @@ impl Transport for Nscc {
         let product = topology.host_link.rate.bytes_in(base).get();
         let ack_every = ByteCount::new((product / 8).min(ACK_EVERY));
         let of_target = TimeDelta::from_ps(base.as_ps() / 4 * if trims { 3 } else { 4 });
+        let law = Law {
+            step_bytes: payload_bytes.into(),
+            packet_bytes: packet_bytes.into(),
+            line: topology.host_link.rate,
+            base,
+            target: of_target,
+            clear: CLEAR,
+            first: None,
+            average: Average::Exponential,
+            quick_adapt: QuickAdapt::Delay,
+        };
+        let control = match self {
+            Uet::Rccc => Control::Credit(rccc::rule(keys, &law, topology)?),
+            Uet::Nscc => match keys.node("credit").filter(|node| node.boolean() != Some(false)) {
+                Some(_) => {
+                    Control::Both(rccc::rule(&keys.below("credit", &CREDIT), &law, topology)?)
+                }
+                None => Control::Window,
+            },
+        };
         Ok(Config {
             payload_bytes,
             trims,
@@ -281,31 +407,20 @@ impl Transport for Nscc {
             rto: keys.timer_or("rto", rto(packet_bytes, base, trims, topology))?,
             rto_doublings: keys.integer("rto_doublings") as u8,
             time_wait: keys.duration("time_wait")?,
-            law: Law {
-                step_bytes: match keys.word("step") {
-                    "packet" => packet_bytes.into(),
-                    _ => payload_bytes.into(),
-                },
-                packet_bytes: packet_bytes.into(),
-                line: topology.host_link.rate,
-                base,
-                target: keys.timer_or("target", of_target)?,
-                clear: keys.duration("clear_delay")?,
-                first: match keys.has("initial_window") {
-                    true => Some(keys.bytes("initial_window")?.get().min(u64::from(u32::MAX))),
-                    false => None,
-                },
-                average: match keys.word("average") {
-                    "round-trip" => Average::RoundTrip,
-                    _ => Average::Exponential,
-                },
-                quick_adapt: match keys.word("quick_adapt") {
-                    "loss" => QuickAdapt::Loss,
-                    "off" => QuickAdapt::Off,
-                    _ => QuickAdapt::Delay,
-                },
+            law: match self {
+                Uet::Nscc => with_keys(law, keys)?,
+                Uet::Rccc => law,
             },
+            control,
         })
+    }
+
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        let is_of_opener = packet.header.flags.contains(Flags::FROM_OPENER);
+        match packet.header.kind {
+            Kind::Pull if is_of_opener => PacketKind::Rts,
+            kind => PacketKind::of_header(kind),
+        }
     }
 
     fn payload_bytes(self, config: &Config) -> u16 {
@@ -317,6 +432,9 @@ impl Transport for Nscc {
     }
 
     fn need(self, config: &Config) -> Option<(&'static str, Need)> {
+        if config.control.credit().is_some_and(|rule| rule.core.is_some()) {
+            return Some(("core_control", Need::LastHop));
+        }
         config.trims.then_some(("trimming", Need::Trimming))
     }
 
@@ -325,60 +443,133 @@ impl Transport for Nscc {
     }
 
     fn window(self, config: &Config) -> Option<(&'static str, u64)> {
-        let first = config.law.first.unwrap_or_else(|| Endpoint::max_window(config));
         let packet = u64::from(FRAMING.wire_bytes(config.payload_bytes));
-        Some(("initial_window", (first / packet).max(1)))
+        let (key, first) = match &config.control {
+            Control::Window | Control::Both(_) => {
+                let first = config.law.first.unwrap_or_else(|| Endpoint::max_window(config));
+                ("initial_window", first)
+            }
+            Control::Credit(rule) => ("first_credit", rule.first),
+        };
+        Some((key, (first / packet).max(1)))
     }
 
     fn describe(self, config: &Config) -> String {
-        let law = &config.law;
-        let max = Endpoint::max_window(config);
-        format!(
-            "NSCC: window {} to {max} B per flow, max {max} B, {} B payload per packet, {}, base round trip {}, target {}, clear below {}, step of {} B, {} average, QuickAdapt {}, paths {}, an ACK per {} B, RTO {}",
-            law.first.unwrap_or(max),
-            config.payload_bytes,
-            if config.trims { "trimmable" } else { "not trimmable" },
-            time(law.base),
-            time(law.target),
-            time(law.clear),
-            law.step_bytes,
-            match law.average {
-                Average::Exponential => "exponential",
-                Average::RoundTrip => "round trip's",
-            },
-            match law.quick_adapt {
-                QuickAdapt::Delay => "by loss and delay",
-                QuickAdapt::Loss => "by loss",
-                QuickAdapt::Off => "off",
-            },
-            match config.entropies {
-                None => path_rule(config.path_choice),
-                Some(numbers) =>
-                    format!("{} of {numbers} hashed numbers", path_rule(config.path_choice)),
-            },
-            config.ack_every,
-            time(config.rto),
-        )
+        match &config.control {
+            Control::Window => describe_window(config),
+            Control::Both(rule) => {
+                format!("{}; credit: {}", describe_window(config), rccc::describe(rule))
+            }
+            Control::Credit(rule) => format!(
+                "RCCC: {}, {} B payload per packet, {}, base round trip {}, paths {}, an ACK per {} B, RTO {}",
+                rccc::describe(rule),
+                config.payload_bytes,
+                if config.trims { "trimmable" } else { "not trimmable" },
+                time(config.law.base),
+                describe_paths(config),
+                config.ack_every,
+                time(config.rto),
+            ),
+        }
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
         let packet = f64::from(FRAMING.wire_bytes(config.payload_bytes));
         let acks = (packet / f64::from(config.ack_every.max(1))).min(1.0);
-        windowed(plan, config.payload_bytes, FRAMING, acks, group)
+        let pulls = config
+            .control
+            .credit()
+            .map_or(0.0, |rule| packet / (f64::from(rule.pull) * QUANTUM as f64));
+        windowed(plan, config.payload_bytes, FRAMING, (acks + pulls).min(1.0), group)
     }
 
     fn samples(self) -> &'static [Sample] {
-        &[
-            Sample { name: "nscc", keys: "rto = \"200us\"", min_bytes: 1_000_000 },
-            Sample {
-                name: "nscc, without trimming",
-                keys: "rto = \"200us\"\ntrimming = false\naverage = \"round-trip\"\nquick_adapt = \"loss\"",
-                min_bytes: 1_000_000,
-            },
-        ]
+        match self {
+            Uet::Nscc => &[
+                Sample { name: "nscc", keys: "rto = \"200us\"", min_bytes: 1_000_000 },
+                Sample {
+                    name: "nscc, without trimming",
+                    keys: "rto = \"200us\"\ntrimming = false\naverage = \"round-trip\"\nquick_adapt = \"loss\"",
+                    min_bytes: 1_000_000,
+                },
+                Sample {
+                    name: "nscc, with credit",
+                    keys: "rto = \"200us\"\ncredit = true",
+                    min_bytes: 1_000_000,
+                },
+            ],
+            Uet::Rccc => &[
+                Sample { name: "rccc", keys: "rto = \"200us\"", min_bytes: 1_000_000 },
+                Sample {
+                    name: "rccc, without trimming",
+                    keys: "rto = \"200us\"\ntrimming = false",
+                    min_bytes: 1_000_000,
+                },
+            ],
+        }
     }
 }
 
+/// Returns the law with the keys of NSCC's table.
+fn with_keys(law: Law, keys: &Keys<'_>) -> Result<Law, ScenarioError> {
+    Ok(Law {
+        step_bytes: match keys.word("step") {
+            "packet" => law.packet_bytes,
+            _ => law.step_bytes,
+        },
+        target: keys.timer_or("target", law.target)?,
+        clear: keys.duration("clear_delay")?,
+        first: match keys.has("initial_window") {
+            true => Some(keys.bytes("initial_window")?.get().min(u64::from(u32::MAX))),
+            false => None,
+        },
+        average: match keys.word("average") {
+            "round-trip" => Average::RoundTrip,
+            _ => Average::Exponential,
+        },
+        quick_adapt: match keys.word("quick_adapt") {
+            "loss" => QuickAdapt::Loss,
+            "off" => QuickAdapt::Off,
+            _ => QuickAdapt::Delay,
+        },
+        ..law
+    })
+}
+
+fn describe_window(config: &Config) -> String {
+    let law = &config.law;
+    let max = Endpoint::max_window(config);
+    format!(
+        "NSCC: window {} to {max} B per flow, max {max} B, {} B payload per packet, {}, base round trip {}, target {}, clear below {}, step of {} B, {} average, QuickAdapt {}, paths {}, an ACK per {} B, RTO {}",
+        law.first.unwrap_or(max),
+        config.payload_bytes,
+        if config.trims { "trimmable" } else { "not trimmable" },
+        time(law.base),
+        time(law.target),
+        time(law.clear),
+        law.step_bytes,
+        match law.average {
+            Average::Exponential => "exponential",
+            Average::RoundTrip => "round trip's",
+        },
+        match law.quick_adapt {
+            QuickAdapt::Delay => "by loss and delay",
+            QuickAdapt::Loss => "by loss",
+            QuickAdapt::Off => "off",
+        },
+        describe_paths(config),
+        config.ack_every,
+        time(config.rto),
+    )
+}
+
+fn describe_paths(config: &Config) -> String {
+    let rule = path_rule(config.path_choice);
+    match config.entropies {
+        None => rule,
+        Some(numbers) => format!("{rule} of {numbers} hashed numbers"),
+    }
+}
 fn path_choice(keys: &Keys<'_>) -> Result<PathChoice, ScenarioError> {
     let choice = keys.path_choice(keys.duration("reps_freeze")?);
     if keys.has("reps_freeze") && !matches!(choice, PathChoice::Reps { .. }) {
@@ -454,6 +645,7 @@ mod tests {
                 average: Average::RoundTrip,
                 quick_adapt: QuickAdapt::Loss,
             },
+            control: Control::Window,
         };
         assert_eq!(config(keys), expected);
         for (word, choice) in [

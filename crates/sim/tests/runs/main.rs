@@ -25,6 +25,7 @@ mod processing;
 mod qos;
 mod random_networks;
 mod rates;
+mod rccc;
 mod series;
 mod several;
 mod shared_memory;

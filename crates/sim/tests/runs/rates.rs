@@ -19,7 +19,7 @@ const SENDERS: u64 = 8;
 const HEADER: u64 = 64;
 
 /// A scheme, and the purpose that its incast must meet.
-const SCHEMES: [(&str, &str); 13] = [
+const SCHEMES: [(&str, &str); 14] = [
     ("ndp", "Switches trim packets and lose none, and the receiver's link is busy."),
     ("hull", "Switches mark packets, and neither ports nor pacers drop packets."),
     ("dctcp", "Switches mark packets and drop none, and the receiver's link is busy."),
@@ -48,6 +48,7 @@ const SCHEMES: [(&str, &str); 13] = [
         "uec",
         "Switches mark and trim packets and lose none, and the receiver's link is busy. *Missed* at 25 and 40 Gb/s with 1460 B: the bandwidth-delay product, which scales NSCC's steps, is an eighth and a sixth of the 150 KB of its constants, so the last flow, alone on the link, grows by 3 to 4 % a round trip (fast increase).",
     ),
+    ("rccc", "Switches trim packets and lose none, and the receiver's link is busy."),
 ];
 
 /// Schemes whose flows grow from an initial window, and the bound on a flow in units of its slow start. HULL marks the
@@ -125,7 +126,7 @@ impl Seen {
         let unasked = || SENDERS * plan.transports[0].window().expect("a window").1;
         let is_busy = self.busy >= 950;
         match scheme {
-            "ndp" => self.trimmed > 0 && self.dropped == 0 && is_busy,
+            "ndp" | "rccc" => self.trimmed > 0 && self.dropped == 0 && is_busy,
             "uec" => {
                 // The misses that the purpose names: 92.9 and 91.5 %.
                 let is_missed =

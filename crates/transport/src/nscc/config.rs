@@ -3,6 +3,7 @@
 use trimline_packet::{BitRate, TimeDelta};
 
 use crate::path_choice::PathChoice;
+use crate::rccc::Rule;
 
 /// The average of the delays that decides by how much a window falls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,35 @@ pub struct Law {
     pub quick_adapt: QuickAdapt,
 }
 
+/// Who decides how much a sender may send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// The sender's window (NSCC).
+    Window,
+    /// The receiver's credit (RCCC). The [`Law`] gives the line and the base round trip alone.
+    Credit(Rule),
+    /// A packet needs room in the window and credit.
+    Both(Rule),
+}
+
+impl Control {
+    /// Returns whether there is a window.
+    pub const fn has_window(&self) -> bool {
+        match self {
+            Control::Window | Control::Both(_) => true,
+            Control::Credit(_) => false,
+        }
+    }
+
+    /// Returns the rule of the receiver's credit.
+    pub const fn credit(&self) -> Option<&Rule> {
+        match self {
+            Control::Window => None,
+            Control::Credit(rule) | Control::Both(rule) => Some(rule),
+        }
+    }
+}
+
 /// Parameters of every flow of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -68,6 +98,8 @@ pub struct Config {
     pub rto_doublings: u8,
     /// Time for which a driver keeps both streams of an ended flow.
     pub time_wait: TimeDelta,
+    /// Window, credit, or both.
+    pub control: Control,
     /// The constants of the window.
     pub law: Law,
 }
@@ -87,4 +119,6 @@ pub struct SenderStatistics {
     pub returned: u64,
     /// Times that QuickAdapt lowered the window.
     pub quick_adapts: u64,
+    /// RTSs sent, for want of credit.
+    pub rts_sent: u64,
 }

@@ -2,8 +2,9 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet};
 
-use super::{ACK_REQUEST, BITMAP, bitmap_base};
+use super::{ACK_REQUEST, BITMAP, NO_ECHO, bitmap_base};
 use crate::flow::Statistics;
+use crate::rccc::Demand;
 use crate::shell::UsePaths;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, PathList, RngStream, WINDOW_LIMIT};
@@ -22,6 +23,8 @@ pub struct Receiver {
     is_asked: bool,
     pub(super) was_delivered: bool,
     pub(super) statistics: Statistics,
+    /// The receiver's credit: what this flow wants and has got.
+    pub(super) demand: Demand,
 }
 
 impl UsePaths for Receiver {
@@ -49,6 +52,7 @@ impl Receiver {
             is_asked: false,
             was_delivered: false,
             statistics: Statistics::default(),
+            demand: Demand::default(),
         }
     }
 
@@ -109,6 +113,28 @@ impl Receiver {
         let sequence = echo << 16 | base & 0xffff;
         let ack = self.answer(host, packet, Kind::Ack, sequence, beyond << 16 | bitmap);
         Packet { marks: echoed(packet), ..ack }
+    }
+
+    /// Returns the answer to an RTS: an ACK whose echo is the last packet of those that arrived in order, if there is one.
+    pub(super) fn rts(&mut self, host: HostId, packet: &Packet) -> Option<Packet> {
+        let sequence = self.arrivals.base().checked_sub(1)?;
+        let header = Header { sequence, ..packet.header };
+        let mut ack = self.ack(host, &Packet { header, marks: 0, ..*packet });
+        ack.header.flags = ack.header.flags.with(NO_ECHO);
+        Some(ack)
+    }
+
+    /// Returns a PULL with the count of all quanta granted.
+    pub(super) fn pull(&mut self, host: HostId, granted: u32) -> Packet {
+        let header = Header {
+            kind: Kind::Pull,
+            flags: Flags::default(),
+            path: self.paths.next_path(),
+            connection: self.key.connection,
+            sequence: granted,
+            extra: 0,
+        };
+        Packet::control(host, self.key.peer, header)
     }
 
     fn answer(

@@ -3,12 +3,13 @@
 use alloc::collections::{BTreeSet, VecDeque};
 use core::num::NonZeroU16;
 
-use trimline_packet::{Flags, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
 
 use super::config::{Config, SenderStatistics};
 use super::window::Window;
-use super::{ACK_REQUEST, BITMAP, bitmap_base, whole};
+use super::{ACK_REQUEST, BITMAP, NO_ECHO, bitmap_base, whole};
 use crate::path_choice::{Feedback, PathChooser};
+use crate::rccc::{Account, Wanted};
 use crate::round_robin::{Linked, Links};
 use crate::shell::UsePaths;
 use crate::timers::doubled;
@@ -58,7 +59,8 @@ pub struct Sender {
     /// Records in the order of sending: time and packet. Those that are no longer in flight since then are skipped.
     order: VecDeque<(Time, u32)>,
     again: BTreeSet<u32>,
-    pub(super) window: Window,
+    pub(super) window: Option<Window>,
+    pub(super) credit: Option<Account>,
     /// Time-outs since the last ACK of new data, and the time of the ACK that ended the last row of them.
     in_a_row: u8,
     calm_since: Time,
@@ -109,7 +111,8 @@ impl Sender {
             counted: 0,
             order: VecDeque::new(),
             again: BTreeSet::new(),
-            window: Window::new(now, &config.law),
+            window: config.control.has_window().then(|| Window::new(now, &config.law)),
+            credit: config.control.credit().map(|rule| Account::new(now, rule)),
             in_a_row: 0,
             calm_since: now,
             was_received: false,
@@ -168,12 +171,45 @@ impl Sender {
 
     pub(super) fn is_ready(&self) -> bool {
         let Some(sequence) = self.next_to_send() else { return false };
+        if self.credit.as_ref().is_some_and(|credit| !credit.may_send()) {
+            return false;
+        }
+        let Some(window) = &self.window else { return true };
         let in_flight = self.in_flight();
-        in_flight == 0 || in_flight + self.bytes_of(sequence) <= self.window.bytes()
+        in_flight == 0 || in_flight + self.bytes_of(sequence) <= window.bytes()
     }
 
-    /// Sends the next packet, if one may go.
-    pub(super) fn send(&mut self, now: Time, host: HostId, config: &Config) -> Option<Packet> {
+    /// Bytes on the wire that were never sent, and those to be resent.
+    fn backlog(&self) -> (u64, u64) {
+        let last = self.packets - 1;
+        let short = self.full_bytes() - self.bytes_of(last);
+        let bytes = |packets: u64, has_last: bool| {
+            packets * self.full_bytes() - if has_last { short } else { 0 }
+        };
+        let new = self.packets - self.next();
+        let again = self.again.len() as u64;
+        (bytes(new.into(), new > 0), bytes(again, self.again.last() == Some(&last)))
+    }
+
+    /// Returns the target of a packet that goes now, among `active` flows that may send; 0 without credit.
+    fn target(&mut self, now: Time, active: u32, config: &Config) -> u32 {
+        let (new, again) = self.backlog();
+        let packet = self.full_bytes();
+        let (Some(credit), Some(rule)) = (&mut self.credit, config.control.credit()) else {
+            return 0;
+        };
+        let window = self.window.as_ref().map(|window| window.bytes() + packet);
+        credit.target(now, &Wanted { new, again, window, packet, active }, rule)
+    }
+
+    /// Sends the next packet, if one may go. `active` flows may send, this one included.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        host: HostId,
+        active: u32,
+        config: &Config,
+    ) -> Option<Packet> {
         if !self.is_ready() {
             return None;
         }
@@ -198,10 +234,16 @@ impl Sender {
         let service = if config.trims { Service::Trimmable } else { Service::Droppable };
         let length = self.payload_of(sequence);
         let mut packet = self.key.data(host, path.1, sequence, length, is_last, service);
+        if let Some(credit) = &mut self.credit {
+            credit.spend(packet.wire_bytes.into());
+            packet.header.extra =
+                Header::data_extra(length, self.target(now, active, config) as u16);
+        }
         let syn = if self.was_received { 0 } else { Flags::SYN };
         // uet-htsim: nothing more will follow soon. Chosen: nor may a narrow window wait for packets that it will not
         // send, should it shrink.
-        let is_narrow = self.window.bytes() < 2 * u64::from(config.ack_every);
+        let two_acks = 2 * u64::from(config.ack_every);
+        let is_narrow = self.window.as_ref().is_some_and(|window| window.bytes() < two_acks);
         let asks = match self.is_ready() && !is_narrow {
             true => 0,
             false => ACK_REQUEST,
@@ -227,7 +269,8 @@ impl Sender {
             return false;
         }
         let attempt = header.flags.attempt();
-        let echoed = self.record(echo).filter(|record| record.attempt == attempt);
+        let is_echo = !header.flags.contains(NO_ECHO);
+        let echoed = self.record(echo).filter(|record| is_echo && record.attempt == attempt);
         let echoed = echoed.map(|record| (record.at, record.path));
         let first = bitmap_base(echo, until);
         for place in (0..BITMAP).filter(|place| header.extra >> place & 1 != 0) {
@@ -256,7 +299,9 @@ impl Sender {
         }
         let round_trip = echoed.map(|(at, _)| now.saturating_since(at));
         let counts = (bytes, self.in_flight());
-        self.window.acknowledged(now, &config.law, counts, round_trip, is_marked);
+        if let Some(window) = &mut self.window {
+            window.acknowledged(now, &config.law, counts, round_trip, is_marked);
+        }
         self.skip_answered();
         self.has_ended = self.base >= self.packets;
         if self.has_ended {
@@ -300,13 +345,24 @@ impl Sender {
         let path = record.path;
         self.in_flight -= 1;
         // uet-htsim: what the last hop trimmed, another path would not have saved.
-        let feedback = match packet.marks & Packet::MARK_LAST_HOP {
-            0 => Feedback::Trimmed,
-            _ => arrived_as(packet.marks & Packet::MARK_ECE != 0),
+        let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
+        let feedback = match is_last_hop {
+            false => Feedback::Trimmed,
+            true => arrived_as(packet.marks & Packet::MARK_ECE != 0),
         };
         self.paths.learn(now, path, feedback);
         self.again.insert(sequence);
-        self.window.trimmed(now, &config.law, bytes, in_flight);
+        if let Some(credit) = &mut self.credit {
+            credit.stop_speculating();
+        }
+        match &mut self.window {
+            // uet-htsim: the last hop's queue is the receiver's business.
+            Some(window) if is_last_hop && self.credit.is_some() => {
+                window.heard_of_trim(now, &config.law, bytes, in_flight);
+            }
+            Some(window) => window.trimmed(now, &config.law, bytes, in_flight),
+            None => {}
+        }
         self.skip_answered();
     }
 
@@ -323,10 +379,57 @@ impl Sender {
         }
     }
 
-    /// The time at which the oldest packet in flight counts as lost.
+    /// Handles a PULL.
+    pub(super) fn pulled(&mut self, now: Time, packet: &Packet, config: &Config) {
+        if let (Some(credit), Some(rule)) = (&mut self.credit, config.control.credit()) {
+            self.was_received = true;
+            credit.pulled(now, packet.header.sequence, rule);
+        }
+    }
+
+    /// The credit of a flow that has something to send and may not for want of it.
+    fn lacking(&self) -> Option<&Account> {
+        let credit = self.credit.as_ref().filter(|credit| !credit.may_send());
+        credit.filter(|_| self.next_to_send().is_some())
+    }
+
+    /// Returns an RTS, if packets were found lost or the time for it has come, and there is no credit.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        host: HostId,
+        has_lost: bool,
+        active: u32,
+        config: &Config,
+    ) -> Option<Packet> {
+        let credit = self.lacking()?;
+        let may_ask = has_lost && credit.may_ask(now, config.law.base);
+        if !may_ask && credit.asks_at(config.rto, config.rto_doublings) > now {
+            return None;
+        }
+        let target = self.target(now, active, config);
+        self.credit.as_mut().expect("it lacks credit").asked();
+        self.statistics.rts_sent += 1;
+        let syn = if self.was_received { 0 } else { Flags::SYN };
+        let header = Header {
+            kind: Kind::Pull,
+            flags: Flags::default().with(Flags::FROM_OPENER | syn),
+            path: self.paths.next_numbered().1,
+            connection: self.key.connection,
+            sequence: target,
+            extra: 0,
+        };
+        Some(Packet::control(host, self.key.peer, header))
+    }
+
+    /// The time at which the oldest packet in flight counts as lost, or at which a flow without credit asks for some.
     pub(super) fn deadline(&self, config: &Config) -> Time {
         let oldest = self.order.front().filter(|_| !self.has_ended);
-        oldest.map_or(Time::NEVER, |&(at, _)| self.lost_at(at, config))
+        let lost_at = oldest.map_or(Time::NEVER, |&(at, _)| self.lost_at(at, config));
+        match self.lacking() {
+            Some(credit) => lost_at.min(credit.asks_at(config.rto, config.rto_doublings)),
+            None => lost_at,
+        }
     }
 
     /// The time at which a packet sent `at` counts as lost. A time-out that becomes short again begins anew, so that
@@ -336,8 +439,8 @@ impl Sender {
         at.max(self.calm_since).saturating_add(timeout)
     }
 
-    /// Takes packets that have been in flight for the time-out for lost.
-    pub(super) fn expire(&mut self, now: Time, config: &Config) {
+    /// Takes packets that have been in flight for the time-out for lost. Returns whether there were any.
+    pub(super) fn expire(&mut self, now: Time, config: &Config) -> bool {
         let mut has_lost = false;
         while let Some(&(at, sequence)) = self.order.front().filter(|_| !self.has_ended) {
             if self.lost_at(at, config) > now {
@@ -351,7 +454,9 @@ impl Sender {
             }
             self.in_flight -= 1;
             self.again.insert(sequence);
-            self.window.timed_out(&config.law, bytes);
+            if let Some(window) = &mut self.window {
+                window.timed_out(&config.law, bytes);
+            }
             has_lost = true;
             self.order.pop_front();
             self.skip_answered();
@@ -360,6 +465,7 @@ impl Sender {
             self.statistics.timeouts += 1;
             self.in_a_row = self.in_a_row.saturating_add(1);
         }
+        has_lost
     }
 }
 

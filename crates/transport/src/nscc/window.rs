@@ -179,13 +179,24 @@ impl Window {
     /// Handles a NACK of a packet of `bytes`; `in_flight` includes it. Chosen by neither source: a header that a switch
     /// returned counts as a NACK.
     pub(super) fn trimmed(&mut self, now: Time, law: &Law, bytes: u64, in_flight: u64) {
+        if !self.heard_of_trim(now, law, bytes, in_flight) {
+            self.shrink(law, bytes);
+        }
+    }
+
+    /// Handles a NACK that takes nothing from the window unless QuickAdapt does. Returns whether it did.
+    pub(super) fn heard_of_trim(
+        &mut self,
+        now: Time,
+        law: &Law,
+        bytes: u64,
+        in_flight: u64,
+    ) -> bool {
         self.ignored += bytes;
         // uet-htsim: a trimmed packet met a full queue, which is one round trip of delay.
         self.average(now, law, law.base, true);
         self.has_lost = true;
-        if !self.adapts(now, law, in_flight, true, TimeDelta::ZERO) {
-            self.shrink(law, bytes);
-        }
+        self.adapts(now, law, in_flight, true, TimeDelta::ZERO)
     }
 
     /// Handles a time-out of a packet of `bytes`.

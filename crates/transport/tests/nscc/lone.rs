@@ -6,7 +6,7 @@ use trimline_packet::{
     TimeDelta,
 };
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::nscc::{Average, Config, Endpoint, Law, QuickAdapt, bitmap_base};
+use trimline_transport::nscc::{Average, Config, Control, Endpoint, Law, QuickAdapt, bitmap_base};
 use trimline_transport::path_choice::PathChoice;
 use trimline_transport::{Allowed, Disposition, Endpoint as _, RngStream};
 
@@ -28,6 +28,7 @@ pub(crate) fn config() -> Config {
         rto: TimeDelta::from_us(100),
         rto_doublings: 6,
         time_wait: TimeDelta::from_ms(1),
+        control: Control::Window,
         law: Law {
             step_bytes: 1436,
             packet_bytes: 1500,
@@ -110,7 +111,7 @@ impl Lone {
     }
 }
 
-fn control(kind: Kind, sequence: u32, extra: u32) -> Packet {
+pub(crate) fn control(kind: Kind, sequence: u32, extra: u32) -> Packet {
     let header = Header {
         kind,
         flags: Flags::default(),

@@ -1,5 +1,6 @@
-//! NSCC endpoints: one with handmade packets, or several over links that lose, double and reorder.
+//! NSCC and RCCC endpoints: one with handmade packets, or several over links that lose, double and reorder.
 
+mod credit;
 mod impaired;
 mod lone;
 mod receiving;

@@ -2,7 +2,7 @@
 
 use trimline_packet::{BitRate, HostId, TimeDelta};
 use trimline_transport::path_choice::PathChoice;
-use trimline_transport::{cbr, dcqcn, homa, ndp, nscc, pfabric, phost, tcp};
+use trimline_transport::{cbr, dcqcn, homa, ndp, nscc, pfabric, phost, rccc, tcp};
 
 pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
     let config = ndp::Config {
@@ -91,7 +91,31 @@ pub(crate) fn homa_host(host: HostId) -> homa::Endpoint {
     homa::Endpoint::new(host, config)
 }
 
+/// 18,750 bytes of credit, as NSCC's window has.
+fn credit() -> rccc::Rule {
+    rccc::Rule {
+        max: 18_750,
+        first: 18_750,
+        pull: 16,
+        line: BitRate::from_gbps(10),
+        share: 990_000,
+        core: Some(rccc::CoreControl { base: TimeDelta::from_us(10), floor: 225_000 }),
+    }
+}
+
+pub(crate) fn rccc_host(host: HostId) -> nscc::Endpoint {
+    uet_host(host, nscc::Control::Credit(credit()))
+}
+
+pub(crate) fn both_host(host: HostId) -> nscc::Endpoint {
+    uet_host(host, nscc::Control::Both(credit()))
+}
+
 pub(crate) fn nscc_host(host: HostId) -> nscc::Endpoint {
+    uet_host(host, nscc::Control::Window)
+}
+
+fn uet_host(host: HostId, control: nscc::Control) -> nscc::Endpoint {
     let base = TimeDelta::from_us(10);
     let config = nscc::Config {
         payload_bytes: 1436,
@@ -102,6 +126,7 @@ pub(crate) fn nscc_host(host: HostId) -> nscc::Endpoint {
         rto: TimeDelta::from_us(100),
         rto_doublings: 6,
         time_wait: TimeDelta::from_ms(1),
+        control,
         law: nscc::Law {
             step_bytes: 1436,
             packet_bytes: 1500,

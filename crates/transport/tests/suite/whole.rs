@@ -4,7 +4,9 @@ use trimline_packet::{ByteCount, ConnectionId, Flags, HostId, Time, TimeDelta};
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::{Allowed, Disposition, Endpoint, Key, Side};
 
-use crate::hosts::{dcqcn_host, homa_host, nscc_host, pfabric_host, phost_host, tcp_host};
+use crate::hosts::{
+    both_host, dcqcn_host, homa_host, nscc_host, pfabric_host, phost_host, rccc_host, tcp_host,
+};
 use crate::world::World;
 
 /// A time longer than any timer of the hosts.
@@ -128,4 +130,6 @@ suite!(homa, homa_host, takes_messages: false);
 suite!(nscc, nscc_host, takes_messages: false);
 suite!(pfabric, pfabric_host, takes_messages: false);
 suite!(phost, phost_host, takes_messages: false);
+suite!(rccc, rccc_host, takes_messages: false);
+suite!(rccc_and_nscc, both_host, takes_messages: false);
 suite!(tcp, tcp_host, takes_messages: true);

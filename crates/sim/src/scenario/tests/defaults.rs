@@ -13,7 +13,8 @@ use crate::transports::Transports;
 use trimline_transport::pfabric;
 
 /// Scenarios for keys that every shipped scenario has, or that need another key beside them.
-const FURTHER: [&str; 5] = [
+const FURTHER: [&str; 6] = [
+    "topology.star.hosts = 4\n[transport.rccc]\npath_choice = \"reps\"\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n",
     "topology.star.hosts = 4\nimpairment.loss = \"1%\"\n[[workload]]\nname = \"w\"\nrandom.total = 3\nsize = \"9KB\"\n",
     "topology.star.hosts = 4\n[[phantom_queue]]\n[transport.dctcp]\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n",
     "topology.star.hosts = 4\nswitch = { profile = \"ecn\", shared_buffer = \"99pkt\" }\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n",
