@@ -13,6 +13,7 @@ mod estimate;
 mod frames;
 mod homa;
 mod homa_cutoffs;
+mod hpcc;
 mod keys;
 mod ndp;
 mod nscc;
@@ -37,7 +38,7 @@ pub use trimline_metrics::capture::Frames;
 pub use trimline_metrics::timeline::PacketKind;
 use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
 pub use trimline_metrics::{Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, HostId, Packet, Time, TimeDelta};
+use trimline_packet::{BitRate, HostId, Packet, Telemetry, Time, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Side, flow};
 
@@ -46,6 +47,7 @@ pub use dcqcn::Dcqcn;
 pub use describe::time;
 pub use estimate::{constant_rate, windowed};
 pub use homa::Homa;
+pub use hpcc::Hpcc;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
 pub use nscc::Nscc;
@@ -80,6 +82,7 @@ several::transports! {
     Homa(trimline_transport::homa::Endpoint): Homa;
     Pfabric(trimline_transport::pfabric::Endpoint): Pfabric;
     Nscc(trimline_transport::nscc::Endpoint): Nscc;
+    Hpcc(trimline_transport::hpcc::Endpoint): Hpcc;
 }
 
 /// Parameters of a transport's endpoints.
@@ -315,6 +318,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn answers_marks(&self) -> bool {
         self.transport.answers_marks(&self.config)
+    }
+    fn collects_telemetry(&self) -> bool {
+        T::Endpoint::TELEMETRY
     }
     fn need(&self) -> Option<(&'static str, Need)> {
         self.transport.need(&self.config)

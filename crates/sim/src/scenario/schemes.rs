@@ -55,7 +55,7 @@ pub(super) struct BuiltIn {
     pub(super) keys: fn(Network) -> String,
 }
 
-pub(super) static ALL: [BuiltIn; 13] = [
+pub(super) static ALL: [BuiltIn; 14] = [
     BuiltIn {
         name: "ndp",
         about: "NDP over switches that trim (SIGCOMM 2017). Above 10 Gb/s the initial window grows with the round trip (transport.ndp.initial_window); the queue of eight packets does not, since what it has no room for is trimmed.",
@@ -164,6 +164,16 @@ pub(super) static ALL: [BuiltIn; 13] = [
                 .to_owned()
         },
     },
+    BuiltIn {
+        name: "hpcc",
+        about: "HPCC over priority flow control: inputs stop their senders at what the hosts' links bring in 100 us (chosen), 15 packets at least.",
+        keys: |network| {
+            let xoff = network.in_time(100_000, 15 * network.packet_bytes);
+            format!(
+                "transport.hpcc = {{}}\nswitch = {{ profile = \"drop-tail\", pfc.xoff = \"{xoff}B\" }}\n"
+            )
+        },
+    },
 ];
 
 const COUNT: usize = ALL.len();
@@ -183,6 +193,7 @@ pub const NAMES: [&str; COUNT] = [
     "pfabric",
     "pfabric-fastlane",
     "uec",
+    "hpcc",
 ];
 
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
@@ -241,7 +252,7 @@ mod tests {
             // 200 packets of 9064 B last longer than 300 KB at 10 Gb/s.
             assert_eq!(queue(scheme, 40, 9_064), None, "{scheme}");
         }
-        for scheme in ["ndp", "opf", "dcqcn", "uec"] {
+        for scheme in ["ndp", "opf", "dcqcn", "uec", "hpcc"] {
             assert_eq!(queue(scheme, 800, 1_500), None, "{scheme}");
         }
         // Three thresholds, even with small packets.

@@ -409,6 +409,7 @@ mod tests {
             ("homa.rtt_bytes = \"100KB\"", "rtt_bytes"),
             ("pfabric.window = 8", "window"),
             ("nscc.initial_window = \"90KB\"", "initial_window"),
+            ("hpcc.base_rtt = \"1us\"", "base_rtt"),
             ("dcqcn.window = \"100KB\"", "window"),
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
@@ -416,7 +417,9 @@ mod tests {
             assert!(narrow(transport).contains(&format!("`{key}` covers")), "{transport}");
         }
         // By default no window is too narrow, at any rate.
-        for transport in ["ndp", "phost", "homa", "pfabric", "nscc", "dcqcn", "tcp", "dctcp"] {
+        for transport in
+            ["ndp", "phost", "homa", "pfabric", "nscc", "dcqcn", "hpcc", "tcp", "dctcp"]
+        {
             assert_eq!(narrow(&format!("{transport} = {{}}")), "", "{transport}");
         }
     }

@@ -11,7 +11,8 @@ use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::{Allowed, Endpoint, HostTables, Key, PathList, RngStream, flow};
 
 use crate::hosts::{
-    cbr_host, dcqcn_host, homa_host, ndp_host, nscc_host, pfabric_host, phost_host, tcp_host,
+    cbr_host, dcqcn_host, homa_host, hpcc_host, ndp_host, nscc_host, pfabric_host, phost_host,
+    selective_hpcc_host, tcp_host,
 };
 
 /// Flow ids of the streams at one host.
@@ -172,6 +173,14 @@ proptest! {
     fn nscc_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         let paused = run(nscc_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn hpcc_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
+        for host in [hpcc_host, selective_hpcc_host] {
+            let paused = run(host, OWN, seed);
+            prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+        }
     }
 
     #[test]

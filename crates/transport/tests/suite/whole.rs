@@ -4,7 +4,10 @@ use trimline_packet::{ByteCount, ConnectionId, Flags, HostId, Time, TimeDelta};
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::{Allowed, Disposition, Endpoint, Key, Side};
 
-use crate::hosts::{dcqcn_host, homa_host, nscc_host, pfabric_host, phost_host, tcp_host};
+use crate::hosts::{
+    dcqcn_host, homa_host, hpcc_host, nscc_host, pfabric_host, phost_host, selective_hpcc_host,
+    tcp_host,
+};
 use crate::world::World;
 
 /// A time longer than any timer of the hosts.
@@ -125,6 +128,8 @@ macro_rules! suite {
 
 suite!(dcqcn, dcqcn_host, takes_messages: true);
 suite!(homa, homa_host, takes_messages: false);
+suite!(hpcc, hpcc_host, takes_messages: true);
+suite!(hpcc_selective, selective_hpcc_host, takes_messages: true);
 suite!(nscc, nscc_host, takes_messages: false);
 suite!(pfabric, pfabric_host, takes_messages: false);
 suite!(phost, phost_host, takes_messages: false);
