@@ -79,14 +79,15 @@ pub(crate) trait Paced: Linked {
 
 /// The send streams of a host that have data: those that are due take turns, the others wait for their times.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct PacedSenders {
     ready: RoundRobin,
     /// The first entry is valid; others may be stale.
     waiting: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
-impl Turns {
-    pub(crate) const NONE: Turns = Turns { ready: RoundRobin::EMPTY, waiting: BinaryHeap::new() };
+impl PacedSenders {
+    pub(crate) const NONE: PacedSenders =
+        PacedSenders { ready: RoundRobin::EMPTY, waiting: BinaryHeap::new() };
 
     fn holds<S: Paced, R, X>(shell: &Shell<S, R, X>, (due, slot): (Time, u32)) -> bool {
         matches!(&shell.slots[slot as usize].stream_state,
@@ -95,7 +96,8 @@ impl Turns {
 
     /// Drops stale entries before the first valid one.
     pub(crate) fn drop_old<S: Paced, R, X>(&mut self, shell: &Shell<S, R, X>) {
-        while self.waiting.peek().is_some_and(|&Reverse(entry)| !Turns::holds(shell, entry)) {
+        while self.waiting.peek().is_some_and(|&Reverse(entry)| !PacedSenders::holds(shell, entry))
+        {
             self.waiting.pop();
         }
     }

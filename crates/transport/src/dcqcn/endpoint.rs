@@ -13,7 +13,7 @@ use super::rate::MIN_TIMER;
 use super::receiver::{Arrived, Receiver};
 use super::sender::Sender;
 use crate::flow::Event;
-use crate::pacing::{Paced as _, Turns};
+use crate::pacing::{Paced as _, PacedSenders};
 use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, StreamState};
 use crate::way::Way;
 use crate::{Allowed, Disposition, HostTables, Key, Side};
@@ -22,7 +22,7 @@ use crate::{Allowed, Disposition, HostTables, Key, Side};
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    turns: Turns,
+    turns: PacedSenders,
     config: Arc<Config>,
 }
 
@@ -41,7 +41,7 @@ impl Endpoint {
         assert!(config.ack_every > 0, "an ACK answers a packet at least");
         assert!(config.gain_shift < 32, "alpha has 32 bits");
         assert!(config.rto.as_ps() > 0, "a time-out of nothing");
-        Endpoint { shell: Shell::new(host), turns: Turns::NONE, config }
+        Endpoint { shell: Shell::new(host), turns: PacedSenders::NONE, config }
     }
 
     /// Returns the counters of the send stream in `slot`.

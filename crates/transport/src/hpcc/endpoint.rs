@@ -13,7 +13,7 @@ use super::config::{Config, ReceiverStatistics, SenderStatistics};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use crate::flow::Event;
-use crate::pacing::{Paced as _, Turns};
+use crate::pacing::{Paced as _, PacedSenders};
 use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, StreamState};
 use crate::way::Way;
 use crate::{Allowed, Disposition, Framing, HostTables, Key, Side};
@@ -22,7 +22,7 @@ use crate::{Allowed, Disposition, Framing, HostTables, Key, Side};
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    turns: Turns,
+    turns: PacedSenders,
     config: Arc<Config>,
     /// Telemetry of the packet that comes next.
     arriving: Option<Telemetry>,
@@ -45,7 +45,7 @@ impl Endpoint {
         }
         Endpoint {
             shell: Shell::new(host),
-            turns: Turns::NONE,
+            turns: PacedSenders::NONE,
             config,
             arriving: None,
             echoes: VecDeque::new(),

@@ -39,7 +39,7 @@ impl Holes {
     /// Notes that the packet of [`Holes::first`] was resent.
     pub(super) fn resent(&mut self) {
         self.resent_before = self.resent_before.wrapping_add(1);
-        self.settle();
+        self.pass_known();
     }
 
     fn know(&mut self, sequence: u32) {
@@ -64,17 +64,17 @@ impl Holes {
         if is_before(self.lost_before, answered) {
             self.lost_before = answered;
         }
-        self.settle();
+        self.pass_known();
     }
 
     /// Takes all unknown packets before `next` for lost.
     pub(super) fn time_out(&mut self, next: u32) {
         (self.resent_before, self.lost_before) = (self.known.base(), next);
-        self.settle();
+        self.pass_known();
     }
 
     /// Passes known packets.
-    fn settle(&mut self) {
+    fn pass_known(&mut self) {
         let base = self.known.base();
         for end in [&mut self.resent_before, &mut self.lost_before] {
             if is_before(*end, base) {

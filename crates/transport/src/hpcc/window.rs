@@ -38,13 +38,13 @@ pub(super) struct Window {
 impl Window {
     /// A flow begins with a window of a bandwidth-delay product, at the line's rate (HPCC 3.2).
     pub(super) fn new(law: &Law) -> Window {
-        let product = product(law);
+        let max = max_window(law);
         Window {
             last: None,
             // The paper gives no first U; its simulator has 1 (rdma-queue-pair.cc).
             utilisation: UTILISATION_ONE,
-            value: product,
-            reference: product,
+            value: max,
+            reference: max,
             stage: 0,
             updated_until: 0,
         }
@@ -119,7 +119,7 @@ impl Window {
             self.reference
         };
         let added = law.additive_increase.get().saturating_mul(PARTS);
-        let (min, max) = (least(law), product(law));
+        let (min, max) = (min_window(law), max_window(law));
         self.value = left.saturating_add(added).clamp(min.min(max), max);
         if (sequence.wrapping_sub(self.updated_until) as i32) > 0 {
             self.reference = self.value;
@@ -130,12 +130,12 @@ impl Window {
 }
 
 /// B T of the host's link, in parts of a byte: the first and max window.
-fn product(law: &Law) -> u64 {
+fn max_window(law: &Law) -> u64 {
     law.line.bytes_in(law.base).get().max(1).saturating_mul(PARTS)
 }
 
 /// The window of the min rate, in parts of a byte.
-fn least(law: &Law) -> u64 {
+fn min_window(law: &Law) -> u64 {
     law.min_rate.bytes_in(law.base).get().max(1).saturating_mul(PARTS)
 }
 
@@ -143,16 +143,16 @@ fn least(law: &Law) -> u64 {
 /// them. `None` if the second is not the later one.
 fn utilisation(law: &Law, last: &Telemetry, new: &Telemetry) -> Option<(u64, u64)> {
     // Rate of queue and bytes, the link's rate, and the time.
-    let mut most = (0, 1, 0);
+    let mut max = (0, 1, 0);
     for (last, new) in last.hops().iter().zip(new.hops()) {
         let (tau_ps, bytes, queue) = between(law.units, last, new)?;
         let bps = bps(queue, law.base.as_ps()).saturating_add(bps(bytes, tau_ps));
         let rate = new.rate.as_bps().max(1);
-        if u128::from(bps) * u128::from(most.1) > u128::from(most.0) * u128::from(rate) {
-            most = (bps, rate, tau_ps);
+        if u128::from(bps) * u128::from(max.1) > u128::from(max.0) * u128::from(rate) {
+            max = (bps, rate, tau_ps);
         }
     }
-    let (bps, rate, tau_ps) = most;
+    let (bps, rate, tau_ps) = max;
     let u = u128::from(bps) * u128::from(UTILISATION_ONE) / u128::from(rate);
     Some((u64::try_from(u).unwrap_or(u64::MAX), tau_ps))
 }
@@ -250,12 +250,14 @@ mod tests {
             self.sent += PACKET;
         }
 
-        fn bytes(&self) -> f64 {
-            self.window.value as f64 / PARTS as f64
+        /// In thousandths of a byte.
+        fn thousandths(&self) -> u64 {
+            self.window.value * 1_000 / PARTS
         }
 
-        fn u(&self) -> f64 {
-            self.window.utilisation as f64 / UTILISATION_ONE as f64
+        fn u_billionths(&self) -> u64 {
+            let u = u128::from(self.window.utilisation) * u128::from(BILLION);
+            (u / u128::from(UTILISATION_ONE)) as u64
         }
     }
 
@@ -298,15 +300,18 @@ mod tests {
         assert_eq!(alone.window.reference / PARTS, 154_455);
         // 95.05 Gb/s.
         let times = |packets: u64| packets * PACKET * 8_000_000_000_000 / 95_049_230_769;
+        let mut power = u128::from(BILLION);
         for k in 1..=155 {
-            alone.answer(times(k as u64) - times(k as u64 - 1), 155);
-            let u = 0.950_492 + 0.049_508 * 0.993_215_f64.powi(k);
-            assert!((alone.u() - u).abs() < 2e-6, "{k}: {} {u}", alone.u());
-            let expected = 154_455.0 * 0.95 / u + 80.0;
-            assert!((alone.bytes() - expected).abs() < 1.0, "{k}: {} {expected}", alone.bytes());
+            alone.answer(times(k) - times(k - 1), 155);
+            power = power * 993_215 / 1_000_000;
+            let u = 950_492_308 + (49_507_692 * power / u128::from(BILLION)) as u64;
+            assert!(alone.u_billionths().abs_diff(u) < 2_000, "{k}: {} {u}", alone.u_billionths());
+            let expected = 154_455_000 * 950_000_000 / u + 80_000;
+            let found = alone.thousandths();
+            assert!(found.abs_diff(expected) < 1_000, "{k}: {found} {expected}");
             match k {
-                1 => assert_eq!(alone.bytes().round(), 146_862.0),
-                136 => assert!((alone.bytes() - 151_335.0).abs() < 1.0, "{}", alone.bytes()),
+                1 => assert!(found.abs_diff(146_862_000) < 1_000, "{found}"),
+                136 => assert!(found.abs_diff(151_335_000) < 1_000, "{found}"),
                 _ => {}
             }
         }
@@ -323,10 +328,12 @@ mod tests {
             rest = bits % rate;
             alone.answer(bits / rate, 147);
         }
-        let rate = alone.window.rate_bps(&alone.law) as f64 / 1e9;
-        assert!((rate - 95.05).abs() < 0.01, "{rate}");
-        assert!((alone.u() - 0.950_492).abs() < 1e-5, "{}", alone.u());
-        assert_eq!(alone.bytes().round(), 154_455.0);
+        let rate = alone.window.rate_bps(&alone.law);
+        assert!(rate.abs_diff(95_050_000_000) < 10_000_000, "{rate}");
+        let u = alone.u_billionths();
+        assert!(u.abs_diff(950_492_308) < 2_000, "{u}");
+        let found = alone.thousandths();
+        assert!(found.abs_diff(154_455_000) < 500, "{found}");
     }
 
     #[test]
@@ -337,7 +344,8 @@ mod tests {
         window.answered(&law(), (1, 100), &of(&[hop(0, 0, queue)]));
         window.answered(&law(), (2, 100), &of(&[hop(13_000_000, PRODUCT, queue + 9_000)]));
         assert_eq!(window.utilisation(), UTILISATION_ONE * 3 / 2);
-        assert_eq!((window.value as f64 / PARTS as f64).round(), 102_997.0);
+        // 102,996.67 B.
+        assert_eq!(window.value * 100 / PARTS, 10_299_666);
         // Later still: the weight is one at most.
         window.answered(&law(), (3, 100), &of(&[hop(39_000_000, 3 * PRODUCT, queue)]));
         assert_eq!(window.utilisation(), UTILISATION_ONE * 3 / 2);
