@@ -34,6 +34,7 @@ PAPERS = {
     "pfabric": "pFabric",
     "phost": "pHost",
     "uet": "Ultra Ethernet",
+    "hpcc": "HPCC",
     "beyond": "Beyond the papers",
 }
 #: A table with more rows is folded.

@@ -50,6 +50,7 @@
 //! # Read on
 //! - [`quantity`] reads units from text such as "10Gbps". [`fluid`] has counters that a rate fills or drains exactly.
 //! - [`SettingFault`] is an invalid setting, [`Rng`] a source of random numbers, [`SplitMix`] one for tests, [`PortCounters`] what a port counts.
+//!   [`Telemetry`] is what ports said about themselves on a packet's way.
 //! - `docs/internals/packet.md` draws the packet and the frame. `spec/wire.toml` has the claims of the wire format.
 //!
 //! # Features
@@ -69,6 +70,7 @@ mod pause;
 pub mod quantity;
 mod rng;
 mod setting;
+mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod units;
@@ -80,4 +82,5 @@ pub use packet::{DelayedAck, Flags, Header, Kind, Packet, Packets, Service, Serv
 pub use pause::Pause;
 pub use rng::{Rng, SplitMix, mix};
 pub use setting::SettingFault;
+pub use telemetry::{Hop, Telemetry};
 pub use units::{BitRate, ByteCount, Time, TimeDelta};

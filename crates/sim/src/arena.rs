@@ -3,7 +3,7 @@
 //! A slot has a link to the next packet of a queue. A packet is in at most one queue, so no queue needs memory of its
 //! own and none can overflow. Packets on links are in separate lists.
 
-use trimline_packet::{Handle, Packet, Packets};
+use trimline_packet::{Handle, Hop, Packet, Packets, Telemetry};
 use trimline_switch::detour::Steps;
 
 use crate::table::Table;
@@ -22,11 +22,23 @@ pub(crate) struct Arena {
     free: Vec<Handle>,
     /// By handle: the steps of packets, in a run that needs them.
     steps: Vec<Steps>,
+    /// By handle: the telemetry of packets, in a run that carries it.
+    telemetry: Option<Vec<Option<Telemetry>>>,
 }
 
 impl Arena {
     pub(crate) const fn new() -> Arena {
-        Arena { slots: Table::new(), free: Vec::new(), steps: Vec::new() }
+        Arena { slots: Table::new(), free: Vec::new(), steps: Vec::new(), telemetry: None }
+    }
+
+    /// Returns empty storage for the telemetry of packets too.
+    pub(crate) fn with_telemetry() -> Arena {
+        Arena { telemetry: Some(Vec::new()), ..Arena::new() }
+    }
+
+    /// Returns empty storage of the same kind.
+    pub(crate) fn another(&self) -> Arena {
+        if self.telemetry.is_some() { Arena::with_telemetry() } else { Arena::new() }
     }
 
     #[inline]
@@ -65,6 +77,34 @@ impl Arena {
             self.steps.resize(self.slots.len(), Steps::default());
         }
         self.steps[handle.index()] = steps;
+    }
+
+    #[inline]
+    pub(crate) fn carries_telemetry(&self) -> bool {
+        self.telemetry.is_some()
+    }
+
+    /// Telemetry of a packet, if it has any.
+    #[inline]
+    pub(crate) fn telemetry(&self, handle: Handle) -> Option<Telemetry> {
+        self.telemetry.as_ref()?.get(handle.index()).copied().flatten()
+    }
+
+    /// Sets the telemetry of a packet, in a run that carries it.
+    pub(crate) fn set_telemetry(&mut self, handle: Handle, telemetry: Option<Telemetry>) {
+        let Some(table) = &mut self.telemetry else { return };
+        if table.len() <= handle.index() {
+            table.resize(self.slots.len(), None);
+        }
+        table[handle.index()] = telemetry;
+    }
+
+    /// Adds a hop to the telemetry of a packet on its way, if it has any.
+    pub(crate) fn push_hop(&mut self, handle: Handle, hop: Hop) {
+        let table = self.telemetry.as_mut();
+        if let Some(Some(telemetry)) = table.and_then(|table| table.get_mut(handle.index())) {
+            telemetry.push(hop);
+        }
     }
 
     /// Calls `visit` for every stored packet, in queues and on links.

@@ -9,4 +9,5 @@ pub(crate) mod nic;
 pub(crate) mod pfc;
 pub(crate) mod phantom_queue;
 pub(crate) mod shared_buffer;
+pub(crate) mod telemetry;
 pub(crate) mod timeline;

@@ -100,6 +100,11 @@ pub struct Sampled {
 }
 
 impl Plan {
+    /// Returns whether packets of some transport collect telemetry.
+    pub fn collects_telemetry(&self) -> bool {
+        self.transports.iter().any(|chosen| chosen.collects_telemetry())
+    }
+
     /// Returns, with priority flow control, a link input's memory above XOFF and the packet that crosses it, in bytes.
     pub fn headroom(&self, link: &LinkSpec) -> Option<u64> {
         let Lossless { headroom, .. } = self.lossless?;
@@ -355,6 +360,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn takes_messages(&self) -> bool;
     /// Returns whether its senders respond to marks.
     fn answers_marks(&self) -> bool;
+    /// Returns whether its packets collect telemetry of the ports on their way.
+    fn collects_telemetry(&self) -> bool;
     /// Returns what it needs of ports, with the key of its table that needs it.
     fn need(&self) -> Option<(&'static str, Need)>;
     /// Returns how long both ends remember a flow that has ended.

@@ -125,6 +125,10 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
         let problem = "a fixed route by a port of another switch than that to which its link leads, or to a host";
         return Err(RunError::Topology(problem.to_owned()));
     }
+    if plan.collects_telemetry() && (plan.detour.is_some() || !plan.fixed_routes.is_empty()) {
+        let problem = "ways of more ports than packets with telemetry have room for";
+        return Err(RunError::Topology(problem.to_owned()));
+    }
     let applications = workload::applications(plan).map_err(RunError::Topology)?;
     let transports = plan.workloads.iter().map(|workload| workload.transport).collect();
     Ok(Flows::new(applications, hosts, transports))

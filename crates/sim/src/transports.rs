@@ -13,6 +13,7 @@ mod estimate;
 mod frames;
 mod homa;
 mod homa_cutoffs;
+mod hpcc;
 mod keys;
 mod ndp;
 mod nscc;
@@ -38,7 +39,7 @@ pub use trimline_metrics::capture::Frames;
 pub use trimline_metrics::timeline::PacketKind;
 use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
 pub use trimline_metrics::{Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, HostId, Packet, Time, TimeDelta};
+use trimline_packet::{BitRate, HostId, Packet, Telemetry, Time, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Side, flow};
 
@@ -47,6 +48,7 @@ pub use dcqcn::Dcqcn;
 pub use describe::time;
 pub use estimate::{constant_rate, windowed};
 pub use homa::Homa;
+pub use hpcc::Hpcc;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
 pub use nscc::Uet;
@@ -81,6 +83,7 @@ several::transports! {
     Homa(trimline_transport::homa::Endpoint): Homa;
     Pfabric(trimline_transport::pfabric::Endpoint): Pfabric;
     Nscc(trimline_transport::nscc::Endpoint): Uet::Nscc, Uet::Rccc;
+    Hpcc(trimline_transport::hpcc::Endpoint): Hpcc;
 }
 
 /// Parameters of a transport's endpoints.
@@ -316,6 +319,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn answers_marks(&self) -> bool {
         self.transport.answers_marks(&self.config)
+    }
+    fn collects_telemetry(&self) -> bool {
+        T::Endpoint::TELEMETRY
     }
     fn need(&self) -> Option<(&'static str, Need)> {
         self.transport.need(&self.config)

@@ -31,7 +31,6 @@ mod pacing;
 mod rate;
 mod receiver;
 mod sender;
-mod way;
 
 pub use crate::flow::{Command, Event};
 pub use config::{Config, ReceiverStatistics, SenderStatistics};

@@ -5,7 +5,7 @@
 //!
 //! # Begin with
 //! - [`Endpoint`]: the interface of every protocol. [`ndp::Endpoint`] and [`tcp::Endpoint`] (with DCTCP and MPTCP),
-//!   [`dcqcn`], [`phost`], [`homa`], [`pfabric`], [`nscc`] (with [`rccc`]) and [`cbr`] implement it.
+//!   [`dcqcn`], [`hpcc`], [`phost`], [`homa`], [`pfabric`], [`nscc`] (with [`rccc`]) and [`cbr`] implement it.
 //! - [`flow::Command`] and [`flow::Event`]: requests of an application, and reports to it.
 //! - [`HostTables`]: what an endpoint asks its driver: slots of streams, paths, RNG streams.
 //!
@@ -78,8 +78,11 @@ pub mod cbr;
 pub mod dcqcn;
 pub mod flow;
 pub mod homa;
+pub mod hpcc;
+mod messages;
 pub mod ndp;
 pub mod nscc;
+mod pacing;
 pub mod path_choice;
 pub mod pfabric;
 pub mod phost;
@@ -88,12 +91,14 @@ mod round_robin;
 pub mod shell;
 pub mod spray;
 pub mod tcp;
+mod timeouts;
 mod timers;
+mod way;
 
 pub use arrivals::{Arrivals, WINDOW_LIMIT};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
+use trimline_packet::{ConnectionId, HostId, Packet, PathId, Telemetry, Time};
 
 /// An RNG stream of one (use, owner), seeded by the driver.
 pub type RngStream = Xoshiro256PlusPlus;
@@ -271,6 +276,9 @@ pub enum Disposition {
 pub trait Endpoint {
     /// Header sizes of its packets.
     const FRAMING: Framing = Framing::NDP;
+    /// True if its packets collect telemetry of the ports on their way ([`Telemetry`]). Its driver then calls
+    /// [`Endpoint::telemetry`] and [`Endpoint::handle_telemetry`].
+    const TELEMETRY: bool = false;
     /// Requests of the application.
     type Command;
     /// Reports to the application.
@@ -301,4 +309,11 @@ pub trait Endpoint {
     fn transmit_at(&self, allowed: Allowed) -> Time;
     /// The next deadline of a timer, or [`Time::NEVER`]. O(1). Paced sends are in [`Endpoint::transmit_at`].
     fn poll_timeout(&self) -> Time;
+    /// Returns the telemetry of the packet that [`Endpoint::poll_transmit`] has just returned: empty, to be filled on
+    /// its way, or an ACK's ([`Telemetry::echo`]). `None`: the packet has no room for it.
+    fn telemetry(&mut self, _packet: &Packet) -> Option<Telemetry> {
+        None
+    }
+    /// Takes the telemetry of the packet with which [`Endpoint::handle_packet`] is called next.
+    fn handle_telemetry(&mut self, _telemetry: Option<Telemetry>) {}
 }

@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
-use trimline_packet::{ByteCount, Flags, HostId, Packet, Time};
+use trimline_packet::{ByteCount, Flags, HostId, Packet, Telemetry, Time};
 
 use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links};
@@ -272,6 +272,8 @@ pub type ShellOf<T> = Shell<
 pub trait ShellEndpoint {
     /// Header sizes of its packets.
     const FRAMING: Framing = Framing::NDP;
+    /// See [`Endpoint::TELEMETRY`].
+    const TELEMETRY: bool = false;
     /// The state of a send stream.
     type Sender: UsePaths;
     /// The state of a receive stream.
@@ -300,6 +302,12 @@ pub trait ShellEndpoint {
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// The earliest time at which [`ShellEndpoint::transmit`] returns a packet.
     fn ready_at(&self, allowed: Allowed) -> Time;
+    /// See [`Endpoint::telemetry`].
+    fn telemetry_of(&mut self, _packet: &Packet) -> Option<Telemetry> {
+        None
+    }
+    /// See [`Endpoint::handle_telemetry`].
+    fn receive_telemetry(&mut self, _telemetry: Option<Telemetry>) {}
 }
 
 /// The accessors of [`ShellEndpoint`], for an endpoint with its shell in field `shell`.
@@ -319,6 +327,7 @@ macro_rules! shell_accessors {
 
 impl<T: ShellEndpoint> Endpoint for T {
     const FRAMING: Framing = T::FRAMING;
+    const TELEMETRY: bool = T::TELEMETRY;
     type Command = Command;
     type Event = Event;
 
@@ -396,6 +405,16 @@ impl<T: ShellEndpoint> Endpoint for T {
     #[inline]
     fn poll_timeout(&self) -> Time {
         self.shell().timers.earliest()
+    }
+
+    #[inline]
+    fn telemetry(&mut self, packet: &Packet) -> Option<Telemetry> {
+        self.telemetry_of(packet)
+    }
+
+    #[inline]
+    fn handle_telemetry(&mut self, telemetry: Option<Telemetry>) {
+        self.receive_telemetry(telemetry);
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use trimline_packet::{Handle, Packet, Packets, Time};
+use trimline_packet::{Handle, Packet, Packets, Telemetry, Time};
 use trimline_switch::detour::Steps;
 
 use crate::arena::Arena;
@@ -72,6 +72,8 @@ pub(super) struct Letter {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) letters: Vec<Letter>,
+    /// Of each letter, in a run that carries telemetry.
+    pub(super) telemetry: Vec<Option<Telemetry>>,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -124,7 +126,11 @@ impl Outgoing {
         let (packet, steps) = (*arena.packet(handle), arena.steps(handle));
         arena.release(handle);
         let letter = Letter { at, node, from, packet, steps };
-        self.mails[usize::from(owner)].letters.push(letter);
+        let mail = &mut self.mails[usize::from(owner)];
+        mail.letters.push(letter);
+        if arena.carries_telemetry() {
+            mail.telemetry.push(arena.telemetry(handle));
+        }
         true
     }
 
@@ -212,6 +218,7 @@ impl Exchange {
             let mut mail = self.mail(round as usize % 2, from, me);
             each(&mail);
             mail.letters.clear();
+            mail.telemetry.clear();
             mail.notices.clear();
         }
     }

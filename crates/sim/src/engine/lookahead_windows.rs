@@ -148,6 +148,9 @@ impl LookaheadWindows {
             if network.core.detours_packets() {
                 network.core.arena.set_steps(handle, letter.steps);
             }
+            if network.core.arena.carries_telemetry() {
+                network.core.arena.set_telemetry(handle, mail.telemetry[index]);
+            }
             self.runner.wheel.accept(letter.node, letter.at, handle, letter.from);
         }
         self.runner.wheel.keep_unfinished();

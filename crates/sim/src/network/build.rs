@@ -14,6 +14,7 @@ use crate::features::nic::pacer::Pacers;
 use crate::features::nic::state::Nics;
 use crate::features::pfc::state::{LosslessInputs, Pauses};
 use crate::features::phantom_queue::state::PhantomQueues;
+use crate::features::telemetry::state::SentBytes;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
 use crate::plan::{Plan, PortRule, SharedMemory};
@@ -44,12 +45,13 @@ impl Core {
         let (transmitters, classes) = transmitters(&routes, &links);
         let nodes_that_choose = if flows.any_switch_random() { routes.nodes() } else { 0 };
         let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
+        let has_telemetry = plan.collects_telemetry();
         let lossy = if links.may_lose() { routes.nodes() as usize } else { 0 };
         let core = Core {
             seed,
             classes: classes.into(),
             links,
-            arena: Arena::new(),
+            arena: if has_telemetry { Arena::with_telemetry() } else { Arena::new() },
             framing: Framing::NDP,
             returning: Returning::Never,
             has_pools: false,
@@ -57,6 +59,8 @@ impl Core {
             couples_ports: false,
             pauses: None,
             detours: None,
+            sent_bytes: has_telemetry.then(|| Box::new(SentBytes::new(routes.ports()))),
+            watches_departures: has_telemetry,
             has_stages: nics.is_some() || pacers.is_some(),
             phantom_queues,
             pacers,
@@ -107,7 +111,9 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         core.couples_ports = switches.shares_memory()
             || tells_at_departure
             || core.pauses.is_some()
-            || core.detours.is_some();
+            || core.detours.is_some()
+            || core.sent_bytes.is_some();
+        core.watches_departures |= core.detours.is_some();
         let strays = detour.is_some_and(|detour| detour.targets.hosts);
         core.has_stages |= strays || core.pauses.is_some();
         Network { core, switches, hosts }

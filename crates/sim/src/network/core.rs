@@ -14,6 +14,7 @@ use crate::features::nic::pacer::Pacers;
 use crate::features::nic::state::Nics;
 use crate::features::pfc::state::Pauses;
 use crate::features::phantom_queue::state::PhantomQueues;
+use crate::features::telemetry::state::SentBytes;
 use crate::flows::Flows;
 use crate::links::{Links, Loss, Passage};
 use crate::random;
@@ -145,6 +146,10 @@ pub(crate) struct Core {
     pub(crate) pauses: Option<Box<Pauses>>,
     /// State of switches that detour packets, in a run with detours.
     pub(crate) detours: Option<Box<Detours>>,
+    /// What ports write into packets, in a run with telemetry.
+    pub(crate) sent_bytes: Option<Box<SentBytes>>,
+    /// True if departures are recorded for detours or telemetry.
+    pub(crate) watches_departures: bool,
     pub(crate) phantom_queues: Option<Box<PhantomQueues>>,
     pub(crate) pacers: Option<Box<Pacers>>,
     /// Transmit queues and packet processing of hosts, in a run with either.
@@ -334,7 +339,7 @@ impl Core {
                 seed: self.seed,
                 classes: self.classes.view(),
                 links: self.links.view(),
-                arena: Arena::new(),
+                arena: self.arena.another(),
                 routes: self.routes.view(),
                 framing: self.framing,
                 returning: self.returning,
@@ -343,6 +348,8 @@ impl Core {
                 couples_ports: self.couples_ports,
                 pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
                 detours: self.detours.as_ref().map(|of| Box::new(of.view())),
+                sent_bytes: self.sent_bytes.as_ref().map(|of| Box::new(of.view())),
+                watches_departures: self.watches_departures,
                 phantom_queues: self.phantom_queues.as_ref().map(|of| Box::new(of.view())),
                 pacers: self.pacers.as_ref().map(|pacers| Box::new(pacers.view())),
                 nics: self.nics.as_ref().map(|nics| Box::new(nics.view())),

@@ -1,6 +1,7 @@
 //! Switches whose ports depend on each other. They share memory, so that a port's room depends on all queues; or their
 //! inputs are counted, so that a departure changes another port's pauses ([`crate::features::pfc`]); or packets leave by
-//! another port when their own is busy ([`crate::features::detour`]).
+//! another port when their own is busy ([`crate::features::detour`]); or ports write telemetry into packets as they
+//! leave, where only coupled switches record departures.
 //!
 //! Events of such a switch happen in order of time; at one instant, ports in order of their numbers, then arrivals. The
 //! end of a transmission is an event of its own, since it frees memory.
@@ -61,9 +62,9 @@ impl<P: OutputPort> Switches<P> {
         let node = &mut self.ports[port as usize];
         if node.link.busy_until <= now {
             if node.next_departure() <= now {
-                match core.detours {
-                    None => self.port_depart(core, sink, port, now),
-                    Some(_) => self.depart::<true>(core, sink, port, now),
+                match core.watches_departures {
+                    false => self.port_depart(core, sink, port, now),
+                    true => self.depart::<true>(core, sink, port, now),
                 }
             } else {
                 let pool = pool_of(&self.model, &core.routes, port);

@@ -211,7 +211,7 @@ impl<E: Protocol> Hosts<E> {
             return self.transmit_staged(core, sink, host, now);
         }
         if let Some(packet) = self.pull(core, host, now, Allowed::ALL) {
-            let handle = core.arena.insert(packet);
+            let handle = self.insert(core, host, packet);
             self.send(core, sink, host, now, (handle, &packet));
         }
     }
@@ -231,7 +231,7 @@ impl<E: Protocol> Hosts<E> {
         let allowed = self.host_allows(core, host);
         if let Some(packet) = self.pull(core, host, now, allowed) {
             core.count_sent(host);
-            let handle = core.arena.insert(packet);
+            let handle = self.insert(core, host, packet);
             self.send(core, sink, host, now, (handle, &packet));
         }
     }
@@ -361,6 +361,7 @@ impl<E: Protocol> Hosts<E> {
         handle: Handle,
         packet: &Packet,
     ) {
+        self.receive_telemetry(core, host, handle);
         core.arena.release(handle);
         core.count_delivered(packet);
         let node = &mut self.hosts[host as usize];

@@ -11,9 +11,6 @@ use trimline_switch::{
 use super::core::next_hop_draw;
 use super::{Core, EventSink, SwitchTable, Transmission, Transmitter};
 use crate::arena::Arena;
-use crate::features::detour::state::Detours;
-use crate::features::pfc::state::Pauses;
-use crate::flows::Flows;
 use crate::random::NodeRng;
 use crate::table::Shared;
 use crate::topology::Routes;
@@ -156,9 +153,7 @@ impl<P: OutputPort> Switches<P> {
             let bytes = packet.wire_bytes;
             let (to, path) = (packet.destination, packet.header.path);
             if RECORDED {
-                let packets = (&core.arena, &core.flows);
-                let (of, model) = ((port, &node.port), &self.model);
-                record_departure(&mut core.pauses, &mut core.detours, packets, of, model, handle);
+                record_departure(core, (port, node), &self.model, now, handle);
             }
             let counters = &mut core.counters[port as usize];
             let from = Transmission::new(port, counters.packets);
@@ -237,25 +232,43 @@ impl<P: OutputPort> Switches<P> {
     }
 }
 
-/// Records a departure from a port whose inputs are counted, or which may detour.
+/// Records a departure from a port whose inputs are counted, which may detour, or which writes telemetry.
 #[inline(never)]
 fn record_departure<P: OutputPort>(
-    pauses: &mut Option<Box<Pauses>>,
-    detours: &mut Option<Box<Detours>>,
-    (arena, flows): (&Arena, &Flows),
-    (number, port): (u32, &P),
+    core: &mut Core,
+    (number, node): (u32, &PortNode<P>),
     model: &P::Model,
+    now: Time,
     handle: Handle,
 ) {
-    let packet = arena.packet(handle);
-    if let Some(pauses) = pauses {
-        pauses.departs(number, handle, port.classify(model, packet), packet.wire_bytes);
+    if let Some(pauses) = &mut core.pauses {
+        let packet = core.arena.packet(handle);
+        pauses.departs(number, handle, node.port.classify(model, packet), packet.wire_bytes);
     }
-    if let Some(detours) = detours
+    if core.watches_departures {
+        watch_departure(core, (number, node), model, now, handle);
+    }
+}
+
+fn watch_departure<P: OutputPort>(
+    core: &mut Core,
+    (number, node): (u32, &PortNode<P>),
+    model: &P::Model,
+    now: Time,
+    handle: Handle,
+) {
+    let packet = core.arena.packet(handle);
+    if let Some(detours) = &mut core.detours
         && detours.records_departures(number)
     {
-        let held = || port.packets_before(model, packet);
-        detours.record_departure(number, packet, arena.steps(handle), held, flows);
+        let held = || node.port.packets_before(model, packet);
+        let steps = core.arena.steps(handle);
+        detours.record_departure(number, packet, steps, held, &core.flows);
+    }
+    if let Some(sent_bytes) = &mut core.sent_bytes {
+        let held: u32 = (0..P::QUEUES).map(|queue| node.port.queue_bytes(queue)).sum();
+        let rate = core.classes[node.link.class as usize].rate;
+        sent_bytes.write(&mut core.arena, handle, (number, rate), now, held);
     }
 }
 

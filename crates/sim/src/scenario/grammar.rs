@@ -329,7 +329,7 @@ macro_rules! port_keys {
         computed(
             "profile",
             Form::Word(PROFILES),
-            "paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; uec with NSCC; priorities with Homa; p4 with pHost; pfabric with pFabric; source-quench, fastlane and fastlane-pfabric where hosts act on notifications",
+            "paper; with TCP, MPTCP and HPCC drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; uec with NSCC; priorities with Homa; p4 with pHost; pfabric with pFabric; source-quench, fastlane and fastlane-pfabric where hosts act on notifications",
             "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack.",
         ),
         computed(

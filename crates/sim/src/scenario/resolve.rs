@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use trimline_packet::{BitRate, ByteCount, Packet, Pause, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Packet, Pause, Telemetry, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::Framing;
 
@@ -57,6 +57,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let is_lossless = ports.lossless.is_some();
     let detour = detour::keys::detour(root, &ports.switch, &topology, largest)?;
     last_hop_is_told(root, &transports)?;
+    telemetry_has_room(root, &transports)?;
     let phantom_queues =
         phantom_queue::keys::phantom_queues(root, &topology, answers, &links.events)?;
     let pacer = nic::pacer_keys::pacer(root, &topology, largest, (answers, is_lossless))?;
@@ -179,6 +180,24 @@ fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioEr
             "`{key}`, and no port tells what the last hop trimmed: all of it would count as the core's"
         ),
         "a [[switch.port]] with layer = \"tor\", direction = \"down\", last_hop = true",
+    ))
+}
+
+/// Refuses packets with telemetry where they may pass more ports than they have room for. Without detours the longest
+/// way passes five.
+fn telemetry_has_room(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioError> {
+    let Some(chosen) = transports.iter().find(|chosen| chosen.collects_telemetry()) else {
+        return Ok(());
+    };
+    let longer = root.at(&["switch", "detour"]).or_else(|| root.child("fixed_route"));
+    let Some(node) = longer else { return Ok(()) };
+    let (name, max) = (chosen.name(), Telemetry::MAX_HOPS);
+    Err(ScenarioError::new(
+        &node.place,
+        format!(
+            "ways of any length beside `{name}`, whose packets have room for the telemetry of {max} ports"
+        ),
+        "shortest paths: no switch.detour and no fixed_route",
     ))
 }
 

@@ -55,7 +55,7 @@ pub(super) struct BuiltIn {
     pub(super) keys: fn(Network) -> String,
 }
 
-pub(super) static ALL: [BuiltIn; 14] = [
+pub(super) static ALL: [BuiltIn; 15] = [
     BuiltIn {
         name: "ndp",
         about: "NDP over switches that trim (SIGCOMM 2017). Above 10 Gb/s the initial window grows with the round trip (transport.ndp.initial_window); the queue of eight packets does not, since what it has no room for is trimmed.",
@@ -172,6 +172,16 @@ pub(super) static ALL: [BuiltIn; 14] = [
                 .to_owned()
         },
     },
+    BuiltIn {
+        name: "hpcc",
+        about: "HPCC over priority flow control: inputs stop their senders at what the hosts' links bring in 100 us (chosen), 15 packets at least.",
+        keys: |network| {
+            let xoff = network.in_time(100_000, 15 * network.packet_bytes);
+            format!(
+                "transport.hpcc = {{}}\nswitch = {{ profile = \"drop-tail\", pfc.xoff = \"{xoff}B\" }}\n"
+            )
+        },
+    },
 ];
 
 const COUNT: usize = ALL.len();
@@ -192,6 +202,7 @@ pub const NAMES: [&str; COUNT] = [
     "pfabric-fastlane",
     "uec",
     "rccc",
+    "hpcc",
 ];
 
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
@@ -250,7 +261,7 @@ mod tests {
             // 200 packets of 9064 B last longer than 300 KB at 10 Gb/s.
             assert_eq!(queue(scheme, 40, 9_064), None, "{scheme}");
         }
-        for scheme in ["ndp", "opf", "dcqcn", "uec", "rccc"] {
+        for scheme in ["ndp", "opf", "dcqcn", "uec", "rccc", "hpcc"] {
             assert_eq!(queue(scheme, 800, 1_500), None, "{scheme}");
         }
         // Three thresholds, even with small packets.

@@ -410,6 +410,7 @@ mod tests {
             ("pfabric.window = 8", "window"),
             ("nscc.initial_window = \"90KB\"", "initial_window"),
             ("rccc.first_credit = \"90KB\"", "first_credit"),
+            ("hpcc.base_rtt = \"1us\"", "base_rtt"),
             ("dcqcn.window = \"100KB\"", "window"),
             ("tcp.receive_window = 64", "receive_window"),
             ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
@@ -418,7 +419,7 @@ mod tests {
         }
         // By default no window is too narrow, at any rate.
         for transport in
-            ["ndp", "phost", "homa", "pfabric", "nscc", "rccc", "dcqcn", "tcp", "dctcp"]
+            ["ndp", "phost", "homa", "pfabric", "nscc", "rccc", "dcqcn", "hpcc", "tcp", "dctcp"]
         {
             assert_eq!(narrow(&format!("{transport} = {{}}")), "", "{transport}");
         }

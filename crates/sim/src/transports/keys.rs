@@ -202,6 +202,14 @@ impl<'a> Keys<'a> {
         if self.has(key) { self.bytes(key) } else { Ok(default) }
     }
 
+    /// Returns a share in billionths, or its fixed default.
+    ///
+    /// # Errors
+    /// Refuses a share above 100 %.
+    pub fn share(&self, key: &str) -> Result<u64, ScenarioError> {
+        self.quantity(key, quantity::share, Quantity::Share)
+    }
+
     /// Returns the key `payload`, the payload of a full packet.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
-use trimline_packet::{Flags, HostId, Packet, Time, TimeDelta};
+use trimline_packet::{Flags, HostId, Packet, Telemetry, Time, TimeDelta};
 use trimline_switch::Deficits;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, Key, Side, flow};
 
@@ -146,6 +146,18 @@ macro_rules! transports {
                     Hosted::Outside(at) => at.poll_timeout(),
                 }
             }
+            fn telemetry(&mut self, packet: &Packet) -> Option<Telemetry> {
+                match self {
+                    $(Hosted::$Variant(at) => at.telemetry(packet),)+
+                    Hosted::Outside(at) => at.telemetry(packet),
+                }
+            }
+            fn handle_telemetry(&mut self, telemetry: Option<Telemetry>) {
+                match self {
+                    $(Hosted::$Variant(at) => at.handle_telemetry(telemetry),)+
+                    Hosted::Outside(at) => at.handle_telemetry(telemetry),
+                }
+            }
             fn forget(&mut self, slot: u32) {
                 match self {
                     $(Hosted::$Variant(at) => Protocol::forget(at, slot),)+
@@ -244,6 +256,8 @@ impl<X: Protocol> Endpoint for Several<X> {
     type Command = flow::Command;
     type Event = flow::Event;
     const FRAMING: Framing = super::FRAMING.with(X::FRAMING);
+    /// A run with such a transport is told by its plan.
+    const TELEMETRY: bool = true;
 
     fn handle_command(&mut self, now: Time, command: flow::Command, tables: &mut impl HostTables) {
         let key = match &command {
@@ -305,6 +319,15 @@ impl<X: Protocol> Endpoint for Several<X> {
 
     fn poll_timeout(&self) -> Time {
         self.parts.iter().map(|part| part.poll_timeout()).min().unwrap_or(Time::NEVER)
+    }
+
+    /// A transport without telemetry has none, and one with it knows its own answers.
+    fn telemetry(&mut self, packet: &Packet) -> Option<Telemetry> {
+        self.parts.iter_mut().find_map(|part| part.telemetry(packet))
+    }
+
+    fn handle_telemetry(&mut self, telemetry: Option<Telemetry>) {
+        self.parts.iter_mut().for_each(|part| part.handle_telemetry(telemetry));
     }
 }
 

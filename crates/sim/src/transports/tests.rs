@@ -208,7 +208,7 @@ fn an_unknown_transport_is_refused_with_the_nearest_name() {
     assert_eq!(
         refused("transport.othre = {}"),
         "s.toml:3:11: unknown key `othre` (at `othre`); expected one of ndp, tcp, dctcp, mptcp, dcqcn, cbr, phost, \
-         homa, pfabric, nscc, rccc, other; nearest: other"
+         homa, pfabric, nscc, rccc, hpcc, other; nearest: other"
     );
     assert!(refused("transport.other.strong = 1").contains("unknown key `strong`"));
     assert!(refused("transport.other.strength = 10").contains("an integer from 1 to 9"));

@@ -11,6 +11,7 @@ mod every_transport;
 mod fastlane;
 mod homa;
 mod host_order;
+mod hpcc;
 mod hull;
 mod links;
 mod metamorphic;

@@ -3,9 +3,7 @@
 //! ACKs, NACKs and CNPs go first, in the order in which they arose. Then due flows take turns, one packet each, so they
 //! share an overloaded NIC fairly.
 
-use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
-use core::cmp::Reverse;
 
 use trimline_packet::{BitRate, Flags, HostId, Kind, Packet, Service, Time};
 
@@ -14,20 +12,17 @@ use super::config::{Config, ReceiverStatistics, SenderStatistics};
 use super::rate::MIN_TIMER;
 use super::receiver::{Arrived, Receiver};
 use super::sender::Sender;
-use super::way::Way;
 use crate::flow::Event;
-use crate::round_robin::RoundRobin;
+use crate::pacing::{Paced as _, PacedSenders};
 use crate::shell::{Opening, Shell, ShellEndpoint, ShellOf, StreamState};
+use crate::way::Way;
 use crate::{Allowed, Disposition, HostTables, Key, Side};
 
 /// All DCQCN connections of one host.
 #[derive(Debug)]
 pub struct Endpoint {
     shell: ShellOf<Endpoint>,
-    /// Send streams that are due.
-    ready: RoundRobin,
-    /// Send streams that wait. The first entry is valid; others may be stale.
-    waiting: BinaryHeap<Reverse<(Time, u32)>>,
+    turns: PacedSenders,
     config: Arc<Config>,
 }
 
@@ -46,8 +41,7 @@ impl Endpoint {
         assert!(config.ack_every > 0, "an ACK answers a packet at least");
         assert!(config.gain_shift < 32, "alpha has 32 bits");
         assert!(config.rto.as_ps() > 0, "a time-out of nothing");
-        let (ready, waiting) = (RoundRobin::EMPTY, BinaryHeap::new());
-        Endpoint { shell: Shell::new(host), ready, waiting, config }
+        Endpoint { shell: Shell::new(host), turns: PacedSenders::NONE, config }
     }
 
     /// Returns the counters of the send stream in `slot`.
@@ -98,56 +92,20 @@ impl Endpoint {
     pub fn forget(&mut self, slot: u32) {
         if let StreamState::Sending(sender) = self.shell.vacate(slot) {
             assert!(
-                !sender.ready.joined() && sender.listed == Time::NEVER,
+                !sender.ready.joined() && sender.listed() == Time::NEVER,
                 "what is forgotten has nothing to send"
             );
         }
-        self.drop_old();
-    }
-
-    fn holds(&self, (due, slot): (Time, u32)) -> bool {
-        matches!(&self.shell.slots[slot as usize].stream_state,
-            StreamState::Sending(sender) if sender.listed == due)
-    }
-
-    fn drop_old(&mut self) {
-        while self.waiting.peek().is_some_and(|&Reverse(entry)| !self.holds(entry)) {
-            self.waiting.pop();
-        }
+        self.turns.drop_old(&self.shell);
     }
 
     fn sender_changed(&mut self, now: Time, slot: u32) {
         let entry = self.shell.at(slot);
         let StreamState::Sending(sender) = &mut entry.stream_state else { return };
         let deadline = sender.deadline;
-        let has_data = sender.has_data(&self.config);
-        let due = sender.due();
-        let (joins, waits) = (has_data && due <= now, has_data && due > now);
-        let listed = if waits { due } else { Time::NEVER };
-        let is_listed = sender.listed == listed;
-        sender.listed = listed;
-        let is_member = sender.ready.joined();
+        let next = (sender.has_data(&self.config), sender.due());
         self.shell.arm(slot, deadline);
-        if waits && !is_listed {
-            self.waiting.push(Reverse((due, slot)));
-        }
-        if joins && !is_member {
-            self.ready.join(&mut self.shell.slots, slot);
-        } else if !joins && is_member {
-            self.ready.leave(&mut self.shell.slots, slot);
-        }
-        self.drop_old();
-    }
-
-    fn gather(&mut self, now: Time) {
-        while let Some(&Reverse((due, slot))) = self.waiting.peek()
-            && due <= now
-        {
-            self.waiting.pop();
-            self.shell.at(slot).stream_state.sender().listed = Time::NEVER;
-            self.ready.join(&mut self.shell.slots, slot);
-            self.drop_old();
-        }
+        self.turns.update(&mut self.shell, now, slot, next);
     }
 
     fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
@@ -261,25 +219,18 @@ impl ShellEndpoint for Endpoint {
         if !allowed.data() {
             return None;
         }
-        self.gather(now);
-        if self.ready.is_empty() {
-            return None;
-        }
-        let (slot, host) = (self.ready.head(), self.shell.host);
+        let slot = self.turns.next(&mut self.shell, now)?;
+        let host = self.shell.host;
         let entry = self.shell.at(slot);
         let packet = entry.stream_state.sender().transmit(now, &self.config, host, &entry.common);
         // Behind the others, or out of the ring until its next packet is due.
-        self.ready.turn(&mut self.shell.slots);
+        self.turns.turn(&mut self.shell);
         self.sender_changed(now, slot);
         Some(packet)
     }
 
     #[inline]
     fn ready_at(&self, allowed: Allowed) -> Time {
-        if allowed.data() && !self.ready.is_empty() {
-            return Time::ZERO;
-        }
-        let first = self.waiting.peek().filter(|_| allowed.data());
-        first.map_or(Time::NEVER, |&Reverse((due, _))| due)
+        if allowed.data() { self.turns.ready_at() } else { Time::NEVER }
     }
 }

@@ -1,45 +1,27 @@
-//! Pacing of a flow's packets: the integral of a changing rate.
-//!
-//! A packet is work: its bits on the wire. The rate removes work over time; the next packet may go when none is left.
-//! So a change of rate acts at once, even between two packets of a slow flow. A busy NIC delays a packet; the next ones
-//! keep their times, at most one full packet late (chosen).
+//! The pace of a flow: packets leave at the reaction point's rate, which changes on the way.
 
-use trimline_packet::{Time, TimeDelta};
+use trimline_packet::{Packet, Time};
 
 use super::config::Config;
 use super::rate::Reaction;
-
-/// Picoseconds per second; work is in bits times this, so nothing is rounded.
-const SECOND_PS: i64 = 1_000_000_000_000;
-
-#[inline]
-fn work(bytes: u16) -> i64 {
-    i64::from(bytes) * 8 * SECOND_PS
-}
+use crate::pacing::Pacer;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     reaction: Reaction,
-    /// Work left at `at`. Below zero: unused sending time.
-    left: i64,
-    at: Time,
-    /// Payload of a full packet, in bytes.
-    payload: u16,
+    pacer: Pacer,
 }
 
 impl Pace {
     pub(super) fn new(now: Time, config: &Config, payload: u16) -> Pace {
-        Pace { reaction: Reaction::new(config), left: 0, at: now, payload }
+        let pacer = Pacer::new(now, payload.saturating_add(Packet::HEADER_BYTES));
+        Pace { reaction: Reaction::new(config), pacer }
     }
 
-    /// Removes the work done up to `until` at a constant rate. At most one full packet is saved up.
+    /// Removes the work done up to `until` at the present rate.
     #[inline]
     fn drain(&mut self, until: Time) {
-        let min = -work(self.payload.saturating_add(trimline_packet::Packet::HEADER_BYTES));
-        let done = u128::from((until - self.at).as_ps()) * u128::from(self.reaction.current_bps());
-        let done = i64::try_from(done).unwrap_or(i64::MAX);
-        self.left = self.left.saturating_sub(done).max(min);
-        self.at = until;
+        self.pacer.drain(until, self.reaction.current_bps());
     }
 
     #[inline]
@@ -58,7 +40,7 @@ impl Pace {
                 return;
             }
             // After `pass` only this change can lie before the last drain.
-            self.drain(change.max(self.at));
+            self.drain(change.max(self.pacer.at()));
             self.reaction.expire(config);
         }
     }
@@ -66,7 +48,7 @@ impl Pace {
     #[inline]
     pub(super) fn sent(&mut self, now: Time, wire_bytes: u16, config: &Config) {
         self.advance(now, config);
-        self.left += work(wire_bytes);
+        self.pacer.sent(wire_bytes);
         self.reaction.sent(u64::from(wire_bytes), config);
     }
 
@@ -80,11 +62,7 @@ impl Pace {
     pub(super) fn due(&self, config: &Config) -> Time {
         let mut pace = *self;
         loop {
-            if pace.left <= 0 {
-                return pace.at;
-            }
-            let takes = pace.left.cast_unsigned().div_ceil(pace.reaction.current_bps());
-            let due = pace.at.saturating_add(TimeDelta::from_ps(takes));
+            let due = pace.pacer.due(pace.reaction.current_bps());
             let change = pace.reaction.next_change();
             if due <= change {
                 return due;
@@ -96,7 +74,7 @@ impl Pace {
     /// Returns rate (bits per second) and `alpha`. `now` must not precede the last call's.
     pub(super) fn rate_and_alpha(&self, now: Time, config: &Config) -> (u64, u64) {
         let mut pace = *self;
-        pace.advance(now.max(self.at), config);
+        pace.advance(now.max(self.pacer.at()), config);
         (pace.reaction.current_bps(), pace.reaction.alpha_at(now, config))
     }
 }
@@ -106,7 +84,7 @@ mod tests {
     use super::super::tests::config;
     use super::*;
     use proptest::prelude::*;
-    use trimline_packet::BitRate;
+    use trimline_packet::{BitRate, TimeDelta};
 
     const FULL: u16 = 9064;
     /// 9064 bytes at 10 Gb/s.

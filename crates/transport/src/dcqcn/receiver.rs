@@ -3,9 +3,9 @@
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
 
 use super::config::{Config, ReceiverStatistics};
-use super::way::Way;
 use super::{ACK_REQUEST, MARK_CNP};
 use crate::shell::UsePaths;
+use crate::way::Way;
 use crate::{Key, PathList, RngStream};
 
 /// The receive stream.

@@ -1,33 +1,19 @@
 //! The send stream of a connection: messages, position and pace.
 
-use alloc::collections::VecDeque;
 use core::num::NonZeroU16;
 
-use trimline_packet::{HostId, Packet, Service, Time, TimeDelta, mix};
+use trimline_packet::{HostId, Packet, Service, Time};
 
 use super::ACK_REQUEST;
 use super::config::{Config, SenderStatistics};
 use super::pacing::Pace;
-use super::way::Way;
+use crate::messages::Messages;
+use crate::pacing::Paced;
 use crate::round_robin::{Linked, Links};
 use crate::shell::UsePaths;
-use crate::timers::doubled;
+use crate::timeouts::Timeouts;
+use crate::way::Way;
 use crate::{Key, PathList, RngStream};
-
-/// Max doublings of the time-out (chosen).
-const MAX_DOUBLINGS: u8 = 6;
-/// Consecutive time-outs from which on each has a random addition of up to a quarter, and the sender is careful
-/// (chosen).
-const MANY_TIMEOUTS: u8 = 3;
-const UNLIMITED: u32 = u32::MAX;
-
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    /// One past its last packet.
-    end: u32,
-    /// In bytes, of the last packet.
-    last_bytes: u16,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
@@ -42,7 +28,7 @@ pub struct Sender {
     /// Time of the next packet; a cache of `pace`.
     due: Time,
     /// Due time in the heap; [`Time::NEVER`] outside it.
-    pub(super) listed: Time,
+    listed: Time,
     /// Time-out of the oldest packet; [`Time::NEVER`] if none is outstanding.
     pub(super) deadline: Time,
     asked_at: Time,
@@ -54,19 +40,10 @@ pub struct Sender {
     pub(super) way: Way,
     /// Packets since the last ACK request.
     unasked: u8,
-    /// Max outstanding packets while careful.
-    max: u32,
-    /// The sender is careful until packets before this are acknowledged.
-    careful_until: u32,
-    /// Time-outs since the last ACK of new data.
-    backoff: u8,
-    /// Bytes of a full packet.
-    payload: u16,
+    timeouts: Timeouts,
     class: u8,
-    is_endless: bool,
     cause: Cause,
-    /// Oldest first.
-    messages: VecDeque<Message>,
+    messages: Messages,
     pub(super) statistics: SenderStatistics,
 }
 
@@ -74,6 +51,17 @@ impl Linked for Sender {
     #[inline]
     fn links(&mut self) -> &mut Links {
         &mut self.ready
+    }
+}
+
+impl Paced for Sender {
+    #[inline]
+    fn listed(&self) -> Time {
+        self.listed
+    }
+    #[inline]
+    fn list(&mut self, at: Time) {
+        self.listed = at;
     }
 }
 
@@ -104,20 +92,16 @@ impl Sender {
             unacknowledged: 0,
             way,
             unasked: 0,
-            max: UNLIMITED,
-            careful_until: 0,
-            backoff: 0,
-            payload,
+            timeouts: Timeouts::NONE,
             class,
-            is_endless: false,
             cause: Cause::Nack,
-            messages: VecDeque::new(),
+            messages: Messages::new(payload),
             statistics: SenderStatistics::default(),
         }
     }
 
     pub(super) fn never_end(&mut self) {
-        self.is_endless = true;
+        self.messages.never_end();
     }
 
     /// Returns the time of the next packet if no CNP comes before; may be in the past.
@@ -141,49 +125,20 @@ impl Sender {
     }
 
     pub(super) fn append(&mut self, length: u64) {
-        if self.is_endless || length == 0 {
-            return;
-        }
-        let payload = u64::from(self.payload);
-        let last_bytes = match length % payload {
-            0 => self.payload,
-            rest => rest as u16,
-        };
-        let begin = self.messages.back().map_or(self.unacknowledged, |message| message.end);
-        let end = begin.wrapping_add(length.div_ceil(payload) as u32);
-        self.messages.push_back(Message { end, last_bytes });
-    }
-
-    #[inline]
-    fn is_there(&self, sequence: u32) -> bool {
-        self.is_endless
-            || self
-                .messages
-                .back()
-                .is_some_and(|last| last.end.wrapping_sub(sequence).wrapping_sub(1) < 1 << 31)
+        self.messages.append(self.unacknowledged, length);
     }
 
     /// Returns whether there is a packet to send, whatever the pace.
     #[inline]
     pub(super) fn has_data(&self, config: &Config) -> bool {
         let outstanding = self.in_flight();
-        self.is_there(self.next)
-            && outstanding < self.max
+        self.messages.has(self.next)
+            && self.timeouts.allows(outstanding)
             && config.window.is_none_or(|window| {
-                let bytes = (u64::from(outstanding) + 1) * u64::from(self.payload);
+                let bytes = (u64::from(outstanding) + 1) * u64::from(self.messages.payload());
                 // At least one packet, however small the window.
                 outstanding == 0 || bytes <= window.get()
             })
-    }
-
-    /// Returns the payload of a packet, and whether it ends a message.
-    #[inline]
-    fn length(&self, sequence: u32) -> (u16, bool) {
-        let behind = sequence.wrapping_add(1);
-        match self.messages.iter().find(|message| message.end == behind) {
-            Some(message) => (message.last_bytes, true),
-            None => (self.payload, false),
-        }
     }
 
     #[inline]
@@ -195,7 +150,7 @@ impl Sender {
         key: &Key,
     ) -> Packet {
         let sequence = self.next;
-        let (length, is_last) = self.length(sequence);
+        let (length, is_last) = self.messages.length(sequence);
         let mut packet =
             key.data(host, self.way.path(), sequence, length, is_last, Service::Droppable);
         packet.marks = Packet::MARK_ECT;
@@ -216,7 +171,9 @@ impl Sender {
         self.statistics.packets_sent += 1;
         if self.deadline == Time::NEVER {
             self.restart(now, config);
-            self.deadline = self.deadline.saturating_add(self.spread(config, host, key));
+            let (rto, count) = (config.rto, self.statistics.timeouts);
+            let spread = self.timeouts.spread(rto, host, key, count);
+            self.deadline = self.deadline.saturating_add(spread);
         }
         self.pace.sent(now, packet.wire_bytes, config);
         self.due = self.pace.due(config);
@@ -234,21 +191,8 @@ impl Sender {
             || (now - self.asked_at).as_ps() >= config.rto.as_ps() / 4
     }
 
-    /// Returns a random addition to a repeated time-out. Without it two senders whose packets collide in a small queue
-    /// would collide after every time-out, and one could lose its first packet each time.
-    fn spread(&self, config: &Config, host: HostId, key: &Key) -> TimeDelta {
-        if self.backoff < MANY_TIMEOUTS {
-            return TimeDelta::ZERO;
-        }
-        let ends = u64::from(host.get()) << 32 | u64::from(key.peer.get());
-        let connection = u64::from(key.connection.get());
-        let seed = ends ^ connection.rotate_left(16) ^ self.statistics.timeouts.rotate_left(48);
-        let drawn = mix(seed) >> 48;
-        TimeDelta::from_ps((doubled(config.rto, self.backoff).as_ps() >> 18).saturating_mul(drawn))
-    }
-
     fn restart(&mut self, now: Time, config: &Config) {
-        self.deadline = now.saturating_add(doubled(config.rto, self.backoff));
+        self.deadline = now.saturating_add(self.timeouts.length(config.rto));
     }
 
     /// Handles an ACK of all packets before `sequence`. Returns the number of ended messages.
@@ -263,32 +207,12 @@ impl Sender {
         if is_overtaken {
             self.next = sequence;
         }
-        if self.max != UNLIMITED {
-            self.widen(new);
-        }
-        self.backoff = 0;
+        self.timeouts.answered(new, sequence);
         self.deadline = Time::NEVER;
         if self.next != sequence {
             self.restart(now, config);
         }
-        self.end_messages()
-    }
-
-    #[cold]
-    fn widen(&mut self, packets: u32) {
-        let rest = self.careful_until.wrapping_sub(self.unacknowledged);
-        let is_over = rest.wrapping_sub(1) >= 1 << 31;
-        self.max = if is_over { UNLIMITED } else { self.max.saturating_add(packets) };
-    }
-
-    fn end_messages(&mut self) -> u32 {
-        let mut ended = 0;
-        let is_over = |message: &Message, at: u32| at.wrapping_sub(message.end) < 1 << 31;
-        while self.messages.front().is_some_and(|front| is_over(front, self.unacknowledged)) {
-            self.messages.pop_front();
-            ended += 1;
-        }
-        ended
+        self.messages.end(sequence)
     }
 
     /// Handles a NACK of `sequence`: all before it has arrived. Returns the number of ended messages.
@@ -308,15 +232,10 @@ impl Sender {
         self.deadline = Time::NEVER;
     }
 
-    /// Handles a time-out. After many in a row the sender is careful until all that it had sent has arrived: one
-    /// packet, and one more per acknowledged packet. A burst reordered into a small queue leaves few packets, rarely
-    /// the missing one.
+    /// Handles a time-out.
     pub(super) fn time_out(&mut self) {
         self.statistics.timeouts += 1;
-        self.backoff = (self.backoff + 1).min(MAX_DOUBLINGS);
-        if self.backoff >= MANY_TIMEOUTS || self.max != UNLIMITED {
-            (self.max, self.careful_until) = (1, self.highest);
-        }
+        self.timeouts.expired(self.highest);
         self.go_back(Cause::Timeout);
     }
 }

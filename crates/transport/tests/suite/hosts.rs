@@ -1,8 +1,8 @@
 //! A host of each transport, for links of 10 Gb/s.
 
-use trimline_packet::{BitRate, HostId, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_transport::path_choice::PathChoice;
-use trimline_transport::{cbr, dcqcn, homa, ndp, nscc, pfabric, phost, rccc, tcp};
+use trimline_transport::{cbr, dcqcn, homa, hpcc, ndp, nscc, pfabric, phost, rccc, tcp};
 
 pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
     let config = ndp::Config {
@@ -140,6 +140,31 @@ fn uet_host(host: HostId, control: nscc::Control) -> nscc::Endpoint {
         },
     };
     nscc::Endpoint::new(host, config)
+}
+
+fn hpcc_config(resend: hpcc::Resend) -> hpcc::Config {
+    hpcc::Config {
+        payload_bytes: 1436,
+        law: hpcc::Law {
+            line: BitRate::from_gbps(10),
+            base: TimeDelta::from_us(10),
+            target: hpcc::Law::TARGET,
+            max_stage: hpcc::Law::MAX_STAGE,
+            additive_increase: ByteCount::new(6),
+            min_rate: BitRate::from_bps(10_000_000),
+            units: hpcc::Units::Exact,
+        },
+        resend,
+        rto: TimeDelta::from_us(500),
+    }
+}
+
+pub(crate) fn hpcc_host(host: HostId) -> hpcc::Endpoint {
+    hpcc::Endpoint::new(host, hpcc_config(hpcc::Resend::GoBack))
+}
+
+pub(crate) fn selective_hpcc_host(host: HostId) -> hpcc::Endpoint {
+    hpcc::Endpoint::new(host, hpcc_config(hpcc::Resend::Selective))
 }
 
 pub(crate) fn dcqcn_host(host: HostId) -> dcqcn::Endpoint {

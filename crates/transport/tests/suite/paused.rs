@@ -11,8 +11,8 @@ use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::{Allowed, Endpoint, HostTables, Key, PathList, RngStream, flow};
 
 use crate::hosts::{
-    both_host, cbr_host, dcqcn_host, homa_host, ndp_host, nscc_host, pfabric_host, phost_host,
-    rccc_host, tcp_host,
+    both_host, cbr_host, dcqcn_host, homa_host, hpcc_host, ndp_host, nscc_host, pfabric_host,
+    phost_host, rccc_host, selective_hpcc_host, tcp_host,
 };
 
 /// Flow ids of the streams at one host.
@@ -178,6 +178,14 @@ proptest! {
     #[test]
     fn rccc_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
         for host in [rccc_host, both_host] {
+            let paused = run(host, OWN, seed);
+            prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+        }
+    }
+
+    #[test]
+    fn hpcc_sends_exactly_the_ready_packets_of_unpaused_classes(seed in any::<u64>()) {
+        for host in [hpcc_host, selective_hpcc_host] {
             let paused = run(host, OWN, seed);
             prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
         }

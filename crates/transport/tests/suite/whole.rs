@@ -5,7 +5,8 @@ use trimline_transport::flow::{Command, Event};
 use trimline_transport::{Allowed, Disposition, Endpoint, Key, Side};
 
 use crate::hosts::{
-    both_host, dcqcn_host, homa_host, nscc_host, pfabric_host, phost_host, rccc_host, tcp_host,
+    both_host, dcqcn_host, homa_host, hpcc_host, nscc_host, pfabric_host, phost_host, rccc_host,
+    selective_hpcc_host, tcp_host,
 };
 use crate::world::World;
 
@@ -127,6 +128,8 @@ macro_rules! suite {
 
 suite!(dcqcn, dcqcn_host, takes_messages: true);
 suite!(homa, homa_host, takes_messages: false);
+suite!(hpcc, hpcc_host, takes_messages: true);
+suite!(hpcc_selective, selective_hpcc_host, takes_messages: true);
 suite!(nscc, nscc_host, takes_messages: false);
 suite!(pfabric, pfabric_host, takes_messages: false);
 suite!(phost, phost_host, takes_messages: false);

@@ -81,7 +81,7 @@ impl<E: Protocol> Hosts<E> {
     ) {
         let Some(packet) = self.pull_counted(core, host, now) else { return };
         let is_followed = self.hosts[host as usize].endpoint.transmit_at(Allowed::ALL) <= now;
-        let handle = core.arena.insert(packet);
+        let handle = self.insert(core, host, packet);
         let nics = core.nics.as_mut().expect("a host with a queue");
         if !nics.handle_packet(host, now, (handle, is_followed), &mut core.arena) {
             core.drop_at_host(sink, host, handle);
@@ -99,7 +99,9 @@ impl<E: Protocol> Hosts<E> {
         let has_queue = core.nics.as_ref().is_some_and(|nics| nics.has_queue(host));
         let handle = match has_queue {
             true => core.next_of_queue(host),
-            false => self.pull_counted(core, host, now).map(|packet| core.arena.insert(packet)),
+            false => {
+                self.pull_counted(core, host, now).map(|packet| self.insert(core, host, packet))
+            }
         };
         let Some(handle) = handle else { return };
         let packet = *core.arena.packet(handle);

@@ -1,4 +1,4 @@
-//! The path of a stream.
+//! The path of a stream that keeps to one.
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::PathId;
@@ -7,23 +7,23 @@ use crate::RngStream;
 
 /// One path, and substitutes when it is gone.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(crate) struct Way {
     path: PathId,
     /// Draws so far. Repeating the first draw would send all streams that leave a path to its neighbours.
     drawn: u8,
 }
 
 impl Way {
-    pub(super) fn new(paths: &[PathId], mut stream: RngStream) -> Way {
+    pub(crate) fn new(paths: &[PathId], mut stream: RngStream) -> Way {
         Way { path: draw(paths, &mut stream), drawn: 1 }
     }
 
-    pub(super) fn path(self) -> PathId {
+    pub(crate) fn path(self) -> PathId {
         self.path
     }
 
     /// Draws another path unless the current one remains. `stream` is the RNG from its beginning.
-    pub(super) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> RngStream) {
+    pub(crate) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> RngStream) {
         if paths.is_empty() || paths.contains(&self.path) {
             return;
         }
