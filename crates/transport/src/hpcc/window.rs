@@ -311,7 +311,8 @@ mod tests {
             assert!(found.abs_diff(expected) < 1_000, "{k}: {found} {expected}");
             match k {
                 1 => assert!(found.abs_diff(146_862_000) < 1_000, "{found}"),
-                136 => assert!(found.abs_diff(151_335_000) < 1_000, "{found}"),
+                // Of rounded factors 151,335.
+                136 => assert!(found.abs_diff(151_334_000) < 1_000, "{found}"),
                 _ => {}
             }
         }
