@@ -9,6 +9,7 @@ from collections import namedtuple
 from pathlib import Path
 
 import polars
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from trimline import plot
 from trimline.means import Measure, quantile
@@ -108,11 +109,20 @@ def figure(experiment):
             f"{mark}: {one[0]}" for mark, one in zip("\u25cf\u25cb", numbers, strict=True)
         )
         axes.set_title(f"{title}\n{words}", fontsize=8)
-        axes.set_yticks(range(len(names)), [plot.NAMES.get(name, name) for name in names])
+        is_first = works.index(work) % across == 0
+        ticks = [plot.NAMES.get(name, name) if is_first else "" for name in names]
+        axes.set_yticks(range(len(names)), ticks)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.set(xscale="log", xlabel="FCT over the ideal")
+        # An interval may reach below what can be.
+        smallest, largest = axes.get_xlim()
+        axes.set_xlim(smallest := max(smallest, 0.8), largest)
+        axes.xaxis.set_major_locator(
+            LogLocator(subs=(1, 2, 5) if largest < 50 * smallest else (1,))
+        )
         plot.plain(axes, "x")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     for axes in grid.flat[len(works) :]:
         axes.set_visible(False)
     for words, marker, colour in RATES.values():
