@@ -117,12 +117,14 @@ mod tests {
         assert_eq!((all(&mut holes), holes.beyond()), ([2, 3, 5, 6].to_vec(), 2));
         holes.answered(3, 2);
         assert_eq!(all(&mut holes), []);
-        holes.time_out(9);
-        assert_eq!(all(&mut holes), [3, 5, 6, 8]);
+        holes.answered(3, 9);
+        assert_eq!(all(&mut holes), [8], "what was resent is not resent for another arrival");
+        holes.time_out(11);
+        assert_eq!(all(&mut holes), [3, 5, 6, 8, 10]);
         holes.answered(5, 3);
-        assert_eq!(holes.beyond(), 1);
+        assert_eq!(holes.beyond(), 2);
         holes.answered(8, 6);
-        assert_eq!((holes.beyond(), holes.first()), (0, None));
+        assert_eq!((holes.beyond(), holes.first()), (1, None));
     }
 
     proptest! {

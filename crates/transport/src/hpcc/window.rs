@@ -439,12 +439,14 @@ mod tests {
                 (0u64..40_000_000, 0u64..10_000_000, any::<u32>(), 1u64..4, 0u32..3), 1..80),
             max_stage in 0u32..6,
             header in any::<bool>(),
+            is_idle in any::<bool>(),
         ) {
             let units = if header { Units::Header } else { Units::Exact };
             let law = Law { max_stage, units, ..law() };
             let mut window = Window::new(&law);
             let (mut at, mut sent) = (0, 0);
             for (place, (tau, bytes, queue, rate, port)) in (1..).zip(answers) {
+                let (bytes, queue) = if is_idle { (bytes % 2_000, 0) } else { (bytes, queue) };
                 at += tau;
                 sent += bytes;
                 let rate = BitRate::from_gbps(rate * 100);
