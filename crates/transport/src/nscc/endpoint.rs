@@ -183,12 +183,18 @@ impl Endpoint {
             let answer = receiver.trimmed(host, packet);
             if let (Some(granting), Some(rule)) = (&mut self.granting, self.config.control.credit())
             {
-                granting.heed_trimmed(now, packet.marks & Packet::MARK_LAST_HOP != 0);
+                granting.count_trimmed(now, packet.marks & Packet::MARK_LAST_HOP != 0);
                 // It will be resent, and that needs credit.
                 let is_owed = answer.header.kind == Kind::Nack;
                 let target = receiver.demand.target_of(header.extra as u16);
                 if !receiver.was_delivered {
-                    granting.told(now, slot, &mut receiver.demand, (target, is_owed), rule);
+                    granting.record_demand(
+                        now,
+                        slot,
+                        &mut receiver.demand,
+                        (target, is_owed),
+                        rule,
+                    );
                 }
             }
             self.shell.push_control(answer);
@@ -198,12 +204,12 @@ impl Endpoint {
         let Some(arrived) = arrived else { return Disposition::Discard };
         let is_complete = receiver.is_complete();
         if let (Some(granting), Some(rule)) = (&mut self.granting, self.config.control.credit()) {
-            granting.heed_whole(now, packet.marks & Packet::MARK_CE != 0);
+            granting.count_whole(now, packet.marks & Packet::MARK_CE != 0);
             if is_complete {
                 granting.leave(slot, &mut receiver.demand);
             } else {
                 let target = receiver.demand.target_of(header.extra as u16);
-                granting.told(now, slot, &mut receiver.demand, (target, false), rule);
+                granting.record_demand(now, slot, &mut receiver.demand, (target, false), rule);
             }
         }
         let ack = arrived.is_answered.then(|| receiver.ack(host, packet));
@@ -226,10 +232,10 @@ impl Endpoint {
         let Some((slot, _)) = self.accept(packet, tables) else { return };
         let receiver = self.shell.slots[slot as usize].stream_state.receiver();
         if let (Some(granting), Some(rule)) = (&mut self.granting, self.config.control.credit()) {
-            granting.heed_whole(now, false);
+            granting.count_whole(now, false);
             if !receiver.was_delivered {
-                let told = (packet.header.sequence, true);
-                granting.told(now, slot, &mut receiver.demand, told, rule);
+                let stated = (packet.header.sequence, true);
+                granting.record_demand(now, slot, &mut receiver.demand, stated, rule);
             }
         }
         let ack = receiver.rts(self.shell.host, packet);
@@ -277,7 +283,7 @@ impl ShellEndpoint for Endpoint {
     fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
-            // What it told of was trimmed too, or comes again by time-out.
+            // What it announced was trimmed too, or comes again by time-out.
             _ if packet.service == Service::Notification => {}
             (Kind::Data, true) if packet.service == Service::Returned => {
                 self.on_answer(now, packet, tables);

@@ -30,7 +30,7 @@ pub(crate) struct Account {
     /// True until an answer ends the speculation.
     is_speculative: bool,
     /// Time of the last packet with a target, or of the last PULL.
-    told_at: Time,
+    stated_at: Time,
     /// RTSs since the last PULL.
     asked: u8,
 }
@@ -41,7 +41,7 @@ impl Account {
             left: rule.first as i64,
             granted: 0,
             is_speculative: true,
-            told_at: now,
+            stated_at: now,
             asked: 0,
         }
     }
@@ -79,12 +79,12 @@ impl Account {
             self.left = (self.left + bytes).min(rule.max as i64);
             self.granted = granted;
         }
-        (self.told_at, self.asked) = (now, 0);
+        (self.stated_at, self.asked) = (now, 0);
     }
 
     /// Returns the target of a packet that goes now: the count of quanta up to which credit is wanted.
     pub(crate) fn target(&mut self, now: Time, wanted: &Wanted, rule: &Rule) -> u32 {
-        self.told_at = now;
+        self.stated_at = now;
         let limit = wanted.window.unwrap_or(u64::MAX).min(rule.max);
         let backlog = wanted.new.saturating_add(wanted.again).min(limit);
         let mut bytes = backlog as i64 - self.left;
@@ -99,12 +99,12 @@ impl Account {
 
     /// The time at which a flow without credit asks by RTS.
     pub(crate) fn asks_at(&self, rto: TimeDelta, doublings: u8) -> Time {
-        self.told_at.saturating_add(doubled(rto, self.asked.min(doublings)))
+        self.stated_at.saturating_add(doubled(rto, self.asked.min(doublings)))
     }
 
     /// Returns whether an RTS may go: one in a round trip.
     pub(crate) fn may_ask(&self, now: Time, round_trip: TimeDelta) -> bool {
-        now.saturating_since(self.told_at) >= round_trip
+        now.saturating_since(self.stated_at) >= round_trip
     }
 
     /// Counts an RTS.

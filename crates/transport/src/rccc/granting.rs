@@ -114,7 +114,7 @@ impl Granting {
 
     /// Takes the target of a packet. With `is_owed` the flow gets a PULL although it wants nothing more: one was lost,
     /// or a packet was trimmed.
-    pub(crate) fn told(
+    pub(crate) fn record_demand(
         &mut self,
         now: Time,
         slot: u32,
@@ -185,14 +185,14 @@ impl Granting {
 
     /// The rate of the core: records a whole packet, an RTS included.
     #[inline]
-    pub(crate) fn heed_whole(&mut self, now: Time, is_marked: bool) {
+    pub(crate) fn count_whole(&mut self, now: Time, is_marked: bool) {
         if let Some(core) = &mut self.core {
             core.arrived(now, is_marked);
         }
     }
 
     /// The rate of the core: records a trimmed packet.
-    pub(crate) fn heed_trimmed(&mut self, now: Time, is_last_hop: bool) {
+    pub(crate) fn count_trimmed(&mut self, now: Time, is_last_hop: bool) {
         if let Some(core) = &mut self.core {
             core.trimmed(now, is_last_hop);
         }
@@ -227,9 +227,9 @@ mod tests {
             Flows { granting, demands, rule, now: Time::ZERO }
         }
 
-        fn told(&mut self, slot: u32, target: u32, is_owed: bool) {
+        fn record_demand(&mut self, slot: u32, target: u32, is_owed: bool) {
             let demand = &mut self.demands[slot as usize];
-            self.granting.told(self.now, slot, demand, (target, is_owed), &self.rule);
+            self.granting.record_demand(self.now, slot, demand, (target, is_owed), &self.rule);
         }
 
         /// The next PULL: its time in picoseconds, its flow, and the count.
@@ -246,7 +246,7 @@ mod tests {
     fn flows_with_demand_take_turns_of_64_quanta_each_after_the_time_of_the_last() {
         let mut flows = Flows::new(3);
         for slot in 0..3 {
-            flows.told(slot, 100, false);
+            flows.record_demand(slot, 100, false);
         }
         let pulls: Vec<_> = core::iter::from_fn(|| flows.pull()).take(7).collect();
         // 64 quanta last 1,323,959 ps, 36 744,727 ps.
@@ -262,12 +262,12 @@ mod tests {
     #[test]
     fn a_flow_gets_what_it_asked_for_and_slow_credit_up_to_the_max() {
         let mut flows = Flows::new(1);
-        flows.told(0, 65, false);
+        flows.record_demand(0, 65, false);
         let counts: Vec<u32> = core::iter::from_fn(|| flows.pull()).map(|pull| pull.2).collect();
         // The max is 160 quanta beyond the target: three PULLs of 64 pass it.
         assert_eq!(counts, [64, 65, 129, 193, 257]);
         // New demand below what was granted is met by a PULL without credit, and further slow credit.
-        flows.told(0, 120, false);
+        flows.record_demand(0, 120, false);
         let counts: Vec<u32> = core::iter::from_fn(|| flows.pull()).map(|pull| pull.2).collect();
         assert_eq!(counts, [257, 321]);
     }
@@ -275,9 +275,9 @@ mod tests {
     #[test]
     fn slow_credit_waits_while_any_flow_wants_some() {
         let mut flows = Flows::new(2);
-        flows.told(0, 1, false);
+        flows.record_demand(0, 1, false);
         flows.pull();
-        flows.told(1, 130, false);
+        flows.record_demand(1, 130, false);
         let order: Vec<u32> =
             core::iter::from_fn(|| flows.pull()).take(5).map(|pull| pull.1).collect();
         assert_eq!(order, [1, 1, 1, 0, 1]);
@@ -286,9 +286,9 @@ mod tests {
     #[test]
     fn a_flow_that_is_owed_a_pull_gets_one_without_credit_after_1024_bytes() {
         let mut flows = Flows::new(1);
-        flows.told(0, 0, false);
+        flows.record_demand(0, 0, false);
         assert_eq!(flows.pull(), None, "no demand");
-        flows.told(0, 0, true);
+        flows.record_demand(0, 0, true);
         assert_eq!(flows.pull(), Some((0, 0, 0)));
         assert_eq!(flows.granting.at(), Time::from_ps(82_747), "four quanta");
         assert_eq!(flows.pull().map(|pull| pull.2), Some(64), "slow credit");
@@ -299,10 +299,10 @@ mod tests {
     #[test]
     fn a_target_beyond_the_max_or_below_the_last_is_ignored() {
         let mut flows = Flows::new(1);
-        flows.told(0, 160 + 257, false);
+        flows.record_demand(0, 160 + 257, false);
         assert_eq!(flows.pull(), None);
-        flows.told(0, 160 + 256, false);
-        flows.told(0, 3, false);
+        flows.record_demand(0, 160 + 256, false);
+        flows.record_demand(0, 3, false);
         let counts: Vec<u32> =
             core::iter::from_fn(|| flows.pull()).take(7).map(|pull| pull.2).collect();
         assert_eq!(counts, [64, 128, 192, 256, 320, 384, 416]);
@@ -319,7 +319,7 @@ mod tests {
         let mut flows = Flows::new(1);
         flows.demands[0].granted = 0;
         flows.rule.max = 4 << 20;
-        flows.told(0, 16_000, false);
+        flows.record_demand(0, 16_000, false);
         flows.pull();
         flows.now = Time::from_ps(100_000_000);
         let at_once =
