@@ -37,6 +37,9 @@ WORKLOADS = {
     "pfabric-128": ("1ms", "3ms"),
     "dcqcn-432": ("5ms", "10ms"),
     "dcqcn-window-432": ("5ms", "10ms"),
+    "nscc-432": ("0.5ms", "1ms"),
+    "rccc-432": ("0.5ms", "1ms"),
+    "hpcc-432": ("0.5ms", "1ms"),
     "hull-192": ("100ms", "300ms"),
     "scale-16": ("20ms", "60ms"),
 }

@@ -149,6 +149,14 @@ impl Workload {
         Workload::new(name, 128, network, Some("20ms"), flows)
     }
 
+    /// The permutation at 100 Gb/s.
+    const fn at_100_gbps(name: &'static str) -> Workload {
+        let flows = "permutation = {}\nsize = \"long-lived\"";
+        let network =
+            "topology.fattree.hosts = 432\nlinks = { rate = \"100Gbps\", delay = \"1us\" }";
+        Workload::new(name, 432, network, Some("2.01ms"), flows)
+    }
+
     const fn with(self, transport: &'static str) -> Workload {
         Workload { transport, ..self }
     }
@@ -245,6 +253,23 @@ const FASTLANE: [Workload; 3] = [
     ),
 ];
 
+/// The permutation at 100 Gb/s with what uet-htsim and HPCC's authors simulate, beside NDP. Part of the standard workloads.
+const AT_100_GBPS: [Workload; 4] = [
+    Workload::at_100_gbps("ndp-432-100g").with("transport.ndp = { payload = \"4086B\" }"),
+    Workload::at_100_gbps("nscc-432").with(
+        "transport.nscc = { payload = \"4086B\" }\n\
+         switch = { profile = \"uec\", port = [{ layer = \"tor\", direction = \"down\", last_hop = true }] }",
+    ),
+    Workload::at_100_gbps("rccc-432").with(
+        "transport.rccc = { payload = \"4086B\" }\n\
+         switch = { profile = \"uec\", port = [{ layer = \"tor\", direction = \"down\", last_hop = true }] }",
+    ),
+    Workload::at_100_gbps("hpcc-432").with(
+        "transport.hpcc = { payload = \"4086B\" }\n\
+         switch = { profile = \"drop-tail\", pfc.xoff = \"1250KB\" }",
+    ),
+];
+
 /// FatTrees of 4 to 64 ports a switch, each for about the same work: from half a millisecond on mostly steady state, as
 /// the first windows are pushed in 0.17 ms.
 const SCALE: [Workload; 9] = [
@@ -302,7 +327,14 @@ const HULL: [Workload; 3] = [
 
 /// The workloads of a command without options.
 fn standard() -> impl Iterator<Item = &'static Workload> {
-    STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF).chain(&FASTLANE)
+    STANDARD
+        .iter()
+        .chain(&FAMILY)
+        .chain(&PHOST)
+        .chain(&HOMA)
+        .chain(&OPF)
+        .chain(&FASTLANE)
+        .chain(&AT_100_GBPS)
 }
 
 fn all() -> impl Iterator<Item = &'static Workload> {
