@@ -38,6 +38,23 @@ fn paths(place: &Place) -> Vec<serde_json::Value> {
     state["paths"].as_array().unwrap().clone()
 }
 
+/// Sends 200 requests until a load has used all paths, and returns them. A machine that stalls makes time-outs, and the
+/// scoreboard leaves out a path with many of them for a while.
+fn load_on_all_paths(
+    testbed: &Testbed,
+    client: &Namespace,
+    load: &[&str],
+) -> Vec<serde_json::Value> {
+    (0..10)
+        .map(|_| {
+            let said = answered(&testbed.place, client, load);
+            assert!(said.contains("200 answered, 0 not"), "{said}");
+            paths(&testbed.place)
+        })
+        .find(|all| all.iter().all(|path| path["removals"] == 0))
+        .expect("a load without a removed path")
+}
+
 /// The switches of the testbed's FatTree with label tables, and without any address.
 fn label_switches(shape: &Shape) -> String {
     let text = shape.switches("rate = \"1Gbps\"\npayload = 1400");
@@ -118,15 +135,7 @@ fn commands_send_by_an_address_for_each_path() {
     assert!(answered(&testbed.place, client, &ping).contains("3 of 3 answered"));
     let load = [&["rpc", "load", "10.0.0.3"][..], &CLIENT_AT, &ways].concat();
     let load = [&load[..], &["-c", "200", "--bytes", "20000", "--stats", "stats.json"]].concat();
-    // A machine that stalls makes time-outs, and the scoreboard leaves out a path with many of them for a while.
-    let all = (0..10)
-        .map(|_| {
-            let said = answered(&testbed.place, client, &load);
-            assert!(said.contains("200 answered, 0 not"), "{said}");
-            paths(&testbed.place)
-        })
-        .find(|all| all.iter().all(|path| path["removals"] == 0))
-        .expect("a load without a removed path");
+    let all = load_on_all_paths(&testbed, client, &load);
     let addresses: Vec<&str> = all.iter().filter_map(|path| path["address"].as_str()).collect();
     assert_eq!(addresses, ["10.0.0.3", "10.1.0.3"]);
     for path in &all {
@@ -158,9 +167,7 @@ fn commands_send_on_label_switched_paths() {
     assert!(answered(&testbed.place, client, &ping).contains("3 of 3 answered"));
     let load = [&["rpc", "load", "10.0.0.3"][..], &CLIENT_AT, &ways].concat();
     let load = [&load[..], &["-c", "200", "--bytes", "20000", "--stats", "stats.json"]].concat();
-    let said = answered(&testbed.place, client, &load);
-    assert!(said.contains("200 answered, 0 not"), "{said}");
-    let all = paths(&testbed.place);
+    let all = load_on_all_paths(&testbed, client, &load);
     assert_eq!(all.len(), 2);
     for path in &all {
         assert!((1300..1900).contains(&path["sent"].as_u64().unwrap()), "{all:?}");
