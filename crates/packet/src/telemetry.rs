@@ -1,10 +1,10 @@
-//! In-band telemetry (INT, as HPCC uses it): what the ports on a packet's way said about themselves.
+//! In-band telemetry (INT, as HPCC uses it): state of the ports on a packet's way.
 //!
 //! A packet has no room for it ([`crate::Packet`]). A driver keeps it beside the packets of transports that ask for it.
 
 use crate::units::{BitRate, Time};
 
-/// What a port of a switch said when it began to send the packet.
+/// The state of a switch port as it begins to send the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// The port: a sender that sees another one knows that its path has changed.
@@ -13,7 +13,7 @@ pub struct Hop {
     pub queue_bytes: u32,
     /// Bytes that the port had sent before the packet.
     pub sent_bytes: u64,
-    /// When the transmission began.
+    /// Time at which the transmission began.
     pub at: Time,
     /// Rate of the port's link.
     pub rate: BitRate,

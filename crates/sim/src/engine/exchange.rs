@@ -72,7 +72,7 @@ pub(super) struct Letter {
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) letters: Vec<Letter>,
-    /// Of each letter, in a run that carries telemetry.
+    /// The telemetry of each letter, in a run that carries it.
     pub(super) telemetry: Vec<Option<Telemetry>>,
     pub(super) notices: Vec<Notice>,
 }

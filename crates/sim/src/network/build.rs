@@ -60,7 +60,7 @@ impl Core {
             pauses: None,
             detours: None,
             sent_bytes: has_telemetry.then(|| Box::new(SentBytes::new(routes.ports()))),
-            watches_departures: has_telemetry,
+            watches_departures: false,
             has_stages: nics.is_some() || pacers.is_some(),
             phantom_queues,
             pacers,
@@ -108,12 +108,11 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
             .map(|detour| Box::new(Detours::new(detour, core.returning, &core.routes, core.seed)));
         // A Source Quench enters another port of the switch when a packet leaves: at any time, not at arrivals alone.
         let tells_at_departure = core.has_pools && core.returning == Returning::Anywhere;
+        core.watches_departures = core.detours.is_some() || core.sent_bytes.is_some();
         core.couples_ports = switches.shares_memory()
             || tells_at_departure
             || core.pauses.is_some()
-            || core.detours.is_some()
-            || core.sent_bytes.is_some();
-        core.watches_departures |= core.detours.is_some();
+            || core.watches_departures;
         let strays = detour.is_some_and(|detour| detour.targets.hosts);
         core.has_stages |= strays || core.pauses.is_some();
         Network { core, switches, hosts }

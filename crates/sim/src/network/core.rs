@@ -146,7 +146,7 @@ pub(crate) struct Core {
     pub(crate) pauses: Option<Box<Pauses>>,
     /// State of switches that detour packets, in a run with detours.
     pub(crate) detours: Option<Box<Detours>>,
-    /// What ports write into packets, in a run with telemetry.
+    /// Bytes that ports have sent, in a run with telemetry.
     pub(crate) sent_bytes: Option<Box<SentBytes>>,
     /// True if departures are recorded for detours or telemetry.
     pub(crate) watches_departures: bool,

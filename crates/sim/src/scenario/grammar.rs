@@ -404,9 +404,9 @@ macro_rules! port_keys {
         .with_source("CoDel, RFC 8289"),
         computed(
             "ecn_threshold",
-            QUEUE,
+            Form::Either(&[QUEUE, Form::Word(&["none"])]),
             "the profile's",
-            "Occupancy from which the data queue marks. Profiles ecn and uec only.",
+            "Occupancy from which the data queue marks, or none: it marks nothing. Profiles ecn and uec only.",
         ),
         computed(
             "ecn_ramp",

@@ -72,7 +72,10 @@ pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
             let own = |entry: &Entry| of_name(&entry.key, &entry.key_place, entry.node.clone());
             named.entries.iter().map(own).collect::<Result<_, _>>()?
         }
-        _ => Vec::new(),
+        // The grammar refuses the others.
+        Some(Value::Text(_) | Value::Integer(_) | Value::Boolean(_) | Value::Other(_)) | None => {
+            Vec::new()
+        }
     };
     for (place, scheme) in made.iter().enumerate() {
         if made[..place].iter().any(|other| other.name == scheme.name) {

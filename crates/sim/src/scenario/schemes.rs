@@ -168,7 +168,7 @@ pub(super) static ALL: [BuiltIn; 15] = [
         name: "rccc",
         about: "RCCC of Ultra Ethernet over the switches of uec, whose ports to hosts mark nothing: the receiver's credit keeps their queues short.",
         keys: |_| {
-            "transport.rccc = {}\nswitch = { profile = \"uec\", port = [{ layer = \"tor\", direction = \"down\", last_hop = true, ecn_threshold = \"1GB\" }] }\n"
+            "transport.rccc = {}\nswitch = { profile = \"uec\", port = [{ layer = \"tor\", direction = \"down\", last_hop = true, ecn_threshold = \"none\" }] }\n"
                 .to_owned()
         },
     },
@@ -230,6 +230,7 @@ pub fn schemes() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Scenario;
 
     /// Up to 10 Gb/s queues have the papers' sizes; above, they are as long in time.
     #[test]
@@ -286,5 +287,23 @@ mod tests {
         assert!(keys("dcqcn", 40, 1064).contains("xoff = \"500000B\""));
         assert!(keys("hull", 10, 1500).contains("threshold = \"1000B\""));
         assert!(keys("hull", 400, 1500).contains("threshold = \"40000B\""));
+    }
+
+    /// A built-in scheme sets nothing that cannot act.
+    #[test]
+    fn schemes_warn_of_nothing() {
+        for scheme in super::NAMES {
+            for rate in ["10Gbps", "100Gbps", "400Gbps"] {
+                let text = format!(
+                    "schemes = [\"{scheme}\"]\nlinks = {{ rate = \"{rate}\", delay = \"500ns\" }}\n\
+                     topology.leafspine = {{ leaves = 2, spines = 2, hosts_per_leaf = 4 }}\n\
+                     workload = [{{ name = \"w\", permutation = {{}}, size = \"90KB\" }}]\n"
+                );
+                let scenario = Scenario::parse("s", &text, &[]).unwrap();
+                let sentences: Vec<&String> =
+                    scenario.runs[0].warnings.iter().map(|warning| &warning.sentence).collect();
+                assert!(sentences.is_empty(), "{scheme} {rate}: {sentences:?}");
+            }
+        }
     }
 }

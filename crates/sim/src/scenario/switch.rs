@@ -213,7 +213,7 @@ fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioErro
         "droppable_queue",
         "droppable_ecn_threshold",
     ];
-    for name in names {
+    for name in names.into_iter().filter(|name| *name != "ecn_threshold" || !marks_nothing(keys)) {
         // The switch counts in 32 bits.
         let bytes = match keys.size(name)? {
             Some(QueueSize::Bytes(bytes)) => bytes,
@@ -538,6 +538,16 @@ fn marker(keys: &Keys<'_>, default: Option<Marker>, at: MarkAt) -> Result<Marker
     if let Some(ramp) = keys.get("ecn_ramp") {
         return ramp_of(keys, ramp, at);
     }
+    if marks_nothing(keys) {
+        return match OF_THRESHOLD[1..].iter().find_map(|name| Some((name, keys.get(name)?))) {
+            None => Ok(Marker::None),
+            Some((name, node)) => Err(ScenarioError::new(
+                &node.place,
+                format!("`{name}` beside a queue that marks nothing"),
+                "a queue size as `ecn_threshold`, or that key alone",
+            )),
+        };
+    }
     let says_nothing = OF_THRESHOLD.iter().all(|name| keys.get(name).is_none());
     if let Some(marker) = default.filter(|_| says_nothing) {
         return Ok(marker);
@@ -545,6 +555,10 @@ fn marker(keys: &Keys<'_>, default: Option<Marker>, at: MarkAt) -> Result<Marker
     let (unit, above) = threshold(keys.size("ecn_threshold")?, ECN_MARK);
     let count_self = keys.get("ecn_count_self").and_then(Node::boolean) == Some(true);
     Ok(Marker::Threshold { unit, above, count_self, at })
+}
+
+fn marks_nothing(keys: &Keys<'_>) -> bool {
+    keys.get("ecn_threshold").and_then(Node::text) == Some("none")
 }
 
 fn mark_at(keys: &Keys<'_>, default: MarkAt) -> MarkAt {
@@ -738,5 +752,22 @@ mod tests {
              port = [{ layer = \"tor\", profile = \"ecn\" }] }",
         );
         assert!(other.unwrap_err().contains("agree on what they share"));
+    }
+
+    #[test]
+    fn ports_that_mark_nothing_are_declared() {
+        for (profile, mut choices) in
+            [("ecn", Choices::ecn(43, 20)), ("uec", Choices::uec(43, 9064))]
+        {
+            choices.queues.last_mut().expect("a queue").marker = Marker::None;
+            let keys = format!(
+                "profile = \"{profile}\", data_queue = \"43pkt\", ecn_threshold = \"none\""
+            );
+            let found = plan(&format!("switch = {{ {keys} }}")).unwrap().switch;
+            assert_eq!(found, choices.build().unwrap(), "{profile}");
+        }
+        let both =
+            "switch = { profile = \"ecn\", ecn_threshold = \"none\", ecn_mark_at = \"dequeue\" }";
+        assert!(plan(both).unwrap_err().contains("beside a queue that marks nothing"));
     }
 }

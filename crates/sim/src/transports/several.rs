@@ -256,7 +256,7 @@ impl<X: Protocol> Endpoint for Several<X> {
     type Command = flow::Command;
     type Event = flow::Event;
     const FRAMING: Framing = super::FRAMING.with(X::FRAMING);
-    /// A run with such a transport is told by its plan.
+    /// The plan says whether a run has a transport with telemetry.
     const TELEMETRY: bool = true;
 
     fn handle_command(&mut self, now: Time, command: flow::Command, tables: &mut impl HostTables) {

@@ -9,13 +9,13 @@ pub struct Config {
     pub payload_bytes: u16,
     /// The law of windows.
     pub law: Law,
-    /// What is resent after a loss.
+    /// Rule for resending after a loss.
     pub resend: Resend,
     /// Time without an answer after which the sender resends. It doubles until an ACK of new data.
     pub rto: TimeDelta,
 }
 
-/// What is resent after a loss.
+/// Rule for resending after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
     /// All from the missing packet on.
@@ -39,7 +39,7 @@ pub struct Law {
     pub additive_increase: ByteCount,
     /// Min rate of a flow. The paper gives none.
     pub min_rate: BitRate,
-    /// How exact telemetry is.
+    /// Resolution of the telemetry.
     pub units: Units,
 }
 

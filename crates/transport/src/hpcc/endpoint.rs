@@ -233,7 +233,7 @@ impl ShellEndpoint for Endpoint {
         if allowed.data() { self.turns.ready_at() } else { Time::NEVER }
     }
 
-    /// Other transports may send packets from the same host: an answer is known by all of it.
+    /// Hosts with several transports ask each of them: an answer is recognised by all of its fields.
     fn telemetry_of(&mut self, packet: &Packet) -> Option<Telemetry> {
         match packet.header.kind {
             Kind::Data => Some(Telemetry::EMPTY),

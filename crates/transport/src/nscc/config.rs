@@ -49,7 +49,7 @@ pub struct Law {
     pub quick_adapt: QuickAdapt,
 }
 
-/// Who decides how much a sender may send.
+/// The rule for how much a sender may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// The sender's window (NSCC).

@@ -5,7 +5,7 @@ use trimline_packet::{Time, TimeDelta};
 use super::{QUANTUM, Rule};
 use crate::timers::doubled;
 
-/// What a flow has to send, when it states its target.
+/// The demand of a flow at the time of a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// Bytes that were never sent.

@@ -1,4 +1,4 @@
-//! What ports write into packets.
+//! Telemetry that ports write into packets.
 
 use trimline_packet::{BitRate, Handle, Hop, Kind, Packets, Time};
 
