@@ -2,10 +2,12 @@
 """Runs the same flows here and in another simulator, and compares them flow by flow.
 
 Makes a connection matrix from a seed (distinct pairs, whole packets, sizes log-uniform, starts within some
-milliseconds), runs it with trimline and with a csg-htsim that you have built, or with any program that a command
-names, pairs the flows, and prints how well their completion times agree, beside how well two seeds of one program do.
+milliseconds; or a permutation of one size), runs it with trimline and with a csg-htsim or uet-htsim that you have
+built, or with any program that a command names, pairs the flows, and prints how well their completion times agree,
+beside how well two seeds of one program do, and the CPU time of each.
 
     scripts/compare_simulators.py --htsim PATH/TO/htsim_ndp [--hosts 128] [--matrix-seed 1] [--plot comparison.png]
+    scripts/compare_simulators.py --uet PATH/TO/htsim_uec --control nscc --rate 100Gbps --permutation 8000000
     scripts/compare_simulators.py --command 'program {matrix} {seed}' [--peer-packet 9000]
 
 A command's {matrix} is a file in htsim's form (`SRC->DST start PS size BYTES`), {seed} a number; it prints a line
@@ -30,13 +32,19 @@ from pathlib import Path
 
 # htsim reads a start as a 32-bit float: multiples of this are exact up to 17 ms.
 START_STEP_PS = 1024
-FINISHED = re.compile(r"^Flow ndp_(\d+)_(\d+) .*finished at ([0-9.e+]+)")
+FINISHED = re.compile(r"^Flow (?:ndp|Uec)_(\d+)_(\d+) .*finished at ([0-9.e+]+)")
 HOPS = re.compile(r"^hops (\d+)")
 
 
 def flows_of(arguments):
     """Flows as (source, destination, packets, start in picoseconds), from the seed."""
     draws = random.Random(arguments.matrix_seed)
+    if arguments.permutation:
+        packets = max(1, round(arguments.permutation / arguments.payload))
+        hosts = draws.sample(range(arguments.hosts), arguments.hosts)
+        # One circle: nobody sends to itself.
+        ring = zip(hosts, hosts[1:] + hosts[:1], strict=True)
+        return [(source, destination, packets, 0) for source, destination in sorted(ring)]
     pairs = set()
     while len(pairs) < arguments.flows:
         source, destination = draws.sample(range(arguments.hosts), 2)
@@ -76,6 +84,28 @@ def run(command, cwd):
         return out.read(), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
+def parts(arguments):
+    """Switch and transport, as TOML."""
+    if arguments.uet:
+        return f"""[switch]
+profile = "uec"
+[[switch.port]]
+layer = "tor"
+direction = "down"
+last_hop = true
+[transport.{arguments.control}]
+payload = "{arguments.payload}B"
+"""
+    return f"""[switch]
+profile = "{arguments.profile}"
+data_queue = "{arguments.queue}pkt"
+[transport.ndp]
+order = "{arguments.order}"
+initial_window = {arguments.window}
+payload = "{arguments.payload}B"
+"""
+
+
 def ours(arguments, folder, flows, seed):
     """Completion times in microseconds by pair, and what the run took."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,14 +117,7 @@ seeds = [{seed}]
 hosts = {arguments.hosts}
 [links]
 rate = "{arguments.rate}"
-[switch]
-profile = "{arguments.profile}"
-data_queue = "{arguments.queue}pkt"
-[transport.ndp]
-order = "{arguments.order}"
-initial_window = {arguments.window}
-payload = "{arguments.payload}B"
-[[workload]]
+{parts(arguments)}[[workload]]
 name = "matrix"
 file = "matrix.cm"
 """
@@ -128,6 +151,11 @@ def peer(arguments, folder, flows, seed):
         command += ["-q", arguments.queue, "-cwnd", arguments.window, "-mtu", arguments.peer_packet]
         command += ["-linkspeed", megabits(arguments.rate), "-hop_latency", 1, "-strat", "perm"]
         command += ["-seed", seed, "-end", arguments.end_us, "-o", folder.resolve() / "peer.log"]
+    elif arguments.uet:
+        control = {"nscc": "-sender_cc_only", "rccc": "-receiver_cc_only"}[arguments.control]
+        command = [arguments.uet.resolve(), "-tm", matrix, "-nodes", arguments.hosts, "-tiers", 3]
+        command += [control, "-load_balancing_algo", "mixed", "-linkspeed", megabits(arguments.rate)]
+        command += ["-mtu", arguments.peer_packet + 64, "-seed", seed, "-end", arguments.end_us]
     else:
         words = arguments.command.split()
         command = [word.format(matrix=matrix, seed=seed) for word in words]
@@ -137,10 +165,10 @@ def peer(arguments, folder, flows, seed):
     for line in text.splitlines():
         if found := HOPS.match(line):
             hops = int(found.group(1))
-        elif arguments.htsim and (found := FINISHED.match(line)):
+        elif not arguments.command and (found := FINISHED.match(line)):
             pair = int(found.group(1)), int(found.group(2))
             times[pair] = float(found.group(3)) - starts[pair]
-        elif not arguments.htsim and len(words := line.split()) == 3 and words[0].isdigit():
+        elif arguments.command and len(words := line.split()) == 3 and words[0].isdigit():
             times[int(words[0]), int(words[1])] = float(words[2])
     return {"times": times, "hops": hops, "cpu": cpu, "memory": memory}
 
@@ -235,6 +263,7 @@ def parsed():
     )
     program = parser.add_mutually_exclusive_group(required=True)
     program.add_argument("--htsim", type=Path, metavar="FILE", help="csg-htsim's htsim_ndp")
+    program.add_argument("--uet", type=Path, metavar="FILE", help="uet-htsim's htsim_uec")
     program.add_argument(
         "--command", metavar="WORDS", help="another program, with {matrix} and {seed}"
     )
@@ -247,11 +276,17 @@ def parsed():
     parser.add_argument("--flows", type=int, default=1000)
     parser.add_argument("--min-size", type=int, default=9_000, metavar="BYTES")
     parser.add_argument("--max-size", type=int, default=5_000_000, metavar="BYTES")
+    parser.add_argument(
+        "--permutation", type=int, metavar="BYTES", help="one flow of this size from each host"
+    )
+    parser.add_argument("--control", choices=("nscc", "rccc"), default="nscc", help="with --uet")
     parser.add_argument("--within-ms", type=int, default=5)
     parser.add_argument("--window", type=int, default=23, metavar="PACKETS")
     parser.add_argument("--queue", type=int, default=8, metavar="PACKETS")
     parser.add_argument("--rate", default="10Gbps")
-    parser.add_argument("--payload", type=int, default=9000, metavar="BYTES")
+    parser.add_argument(
+        "--payload", type=int, metavar="BYTES", help="default: 9000, with --uet 4086"
+    )
     parser.add_argument(
         "--peer-packet", type=int, metavar="BYTES", help="of a whole packet in the peer's matrix"
     )
@@ -270,12 +305,15 @@ def parsed():
         parser.error(f"--peer-seeds {arguments.peer_seeds}: expected at least 2")
     if not arguments.trimline.exists():
         parser.error(f"no {arguments.trimline}: cargo build --release --package trimline-cli")
-    if arguments.htsim and not arguments.htsim.exists():
-        parser.error(f"no {arguments.htsim}")
-    if arguments.flows > arguments.hosts * (arguments.hosts - 1):
+    for program in filter(None, (arguments.htsim, arguments.uet)):
+        if not program.exists():
+            parser.error(f"no {program}")
+    if arguments.payload is None:
+        arguments.payload = 4086 if arguments.uet else 9000
+    if arguments.permutation is None and arguments.flows > arguments.hosts * (arguments.hosts - 1):
         parser.error(f"{arguments.hosts} hosts have fewer than {arguments.flows} pairs")
     if arguments.peer_packet is None:
-        # csg-htsim adds 64 bytes to a packet's size on the wire, as we do.
+        # csg-htsim adds 64 bytes to a packet's size on the wire, as we do; uet-htsim's option counts them.
         arguments.peer_packet = arguments.payload
     return arguments
 

@@ -33,6 +33,12 @@ pub fn visit_ports<V: PortVisitor>(
     let main = &every.main;
     if every.droppable.is_some() || others.len() > 0 {
         let models: Vec<DrrModel> = [every.clone()].into_iter().chain(others).collect();
+        let is_small =
+            |model: &DrrModel| model.droppable.is_none() && model.main.queue_count() <= 2;
+        if models.iter().all(is_small) {
+            let models = models.into_iter().map(|model| model.main).collect();
+            return visitor.visit::<PerPort<Port<2>>>(Models::new(models));
+        }
         return visitor.visit::<PerPort<Drr<Port<8>, Port<1>>>>(Models::new(models));
     }
     match main.demands() {
@@ -98,7 +104,10 @@ mod tests {
             assert_eq!(kind(model.clone(), None, 0), expected, "{model:?}");
         }
         let per_port = TypeId::of::<PerPort<Drr<Port<8>, Port<1>>>>();
-        assert_eq!(kind(ServiceModel::paper(8, 9000), None, 1), per_port);
+        assert_eq!(kind(ServiceModel::qos(8), None, 1), per_port);
+        let small = TypeId::of::<PerPort<Port<2>>>();
+        assert_eq!(kind(ServiceModel::paper(8, 9000), None, 1), small);
+        assert_eq!(kind(ServiceModel::drop_tail(8), None, 1), small);
         assert_eq!(
             kind(ServiceModel::paper(8, 9000), Some(ServiceModel::drop_tail(8)), 0),
             per_port

@@ -241,13 +241,15 @@ pub struct ServiceModel {
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
-    /// Service and size determine queue and memory: no pool, cells, ramp, classes or order by urgency.
+    /// Service and size determine queue and memory: no pool, cells, ramp at arrival, classes or order by urgency.
     pub(crate) has_class_table: bool,
     /// `has_class_table`, and departures drop or quench nothing.
     pub(crate) is_plain: bool,
-    /// A queue marks by a threshold.
-    pub(crate) has_threshold: bool,
-    /// A queue marks departing packets by a ramp.
+    /// A queue marks arriving packets.
+    pub(crate) marks_at_enqueue: bool,
+    /// A queue marks departing packets.
+    pub(crate) marks_at_dequeue: bool,
+    /// One of those does so by a ramp.
     pub(crate) ramps_at_dequeue: bool,
     pub(crate) port: Limit,
     /// A single queue that takes exact sizes from the pool, and marks by a threshold at most.
@@ -439,7 +441,14 @@ impl Choices {
             queues: flat,
             has_class_table,
             is_plain: has_class_table && !quenches,
-            has_threshold: self.queues.iter().any(|queue| queue.marker.is_threshold()),
+            marks_at_enqueue: self
+                .queues
+                .iter()
+                .any(|queue| queue.marker.marks_at(MarkAt::Enqueue)),
+            marks_at_dequeue: self
+                .queues
+                .iter()
+                .any(|queue| queue.marker.marks_at(MarkAt::Dequeue)),
             ramps_at_dequeue: (self.queues.iter())
                 .any(|queue| queue.marker.ramp_at(MarkAt::Dequeue).is_some()),
             codel_queue: codel.map(|(queue, _)| queue as u8),
@@ -481,8 +490,8 @@ impl ServiceModel {
         usize::from(self.queue_count)
     }
 
-    /// True if service and size determine queue and memory: no shared memory, cells, ramp, classes or order by urgency;
-    /// and departures drop or quench nothing.
+    /// True if service and size determine queue and memory: no shared memory, cells, ramp at arrival, classes or order by
+    /// urgency; and departures drop or quench nothing.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.is_plain

@@ -110,7 +110,7 @@ impl<P: OutputPort> OutputPort for PerPort<P> {
         PerPort { port: P::default(), model: number }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
@@ -130,6 +130,7 @@ impl<P: OutputPort> OutputPort for PerPort<P> {
         self.port.enqueue(packet, &mut context.with(model));
     }
 
+    #[inline(always)]
     fn dequeue<K: Packets, C: Rng>(
         &mut self,
         context: &mut PortContext<'_, Models<P::Model>, K, C>,

@@ -247,7 +247,7 @@ impl<const Q: usize> Port<Q> {
         }
         let packet = self.start(model, packets);
         self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
-        self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
+        self.mark_dequeued(packet, model, packets);
         Some(packet)
     }
 
@@ -495,7 +495,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
         let fits = list.packets < class_entry.limit.packets
             && u64::from(list.bytes) + u64::from(bytes) <= u64::from(class_entry.limit.bytes);
         if fits {
-            if model.has_threshold {
+            if model.marks_at_enqueue {
                 let queue = usize::from(class_entry.queue);
                 self.mark_by_threshold(queue, packet, u32::from(bytes), model, packets);
             }
@@ -518,7 +518,7 @@ impl<const Q: usize> OutputPort for Port<Q> {
         let (service, bytes) = (arriving.service.service(), u32::from(arriving.wire_bytes));
         let fits = model.is_one_pooled && self.admits(0, service, bytes, model, pool);
         if fits {
-            if model.has_threshold {
+            if model.marks_at_enqueue {
                 self.mark_by_threshold(0, packet, bytes, model, packets);
             }
             self.queues[0].push(packets, packet, bytes);
@@ -562,8 +562,11 @@ impl<const Q: usize> OutputPort for Port<Q> {
         }
         let packet = self.start(model, packets);
         self.wire_bytes = u32::from(packets.packet(packet).wire_bytes);
-        if model.has_threshold {
-            self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
+        if model.marks_at_dequeue {
+            self.mark_dequeued(packet, model, packets);
+            if model.ramps_at_dequeue {
+                self.mark_by_ramp(packet, model, packets, context.rng);
+            }
         }
         Some(packet)
     }
@@ -719,61 +722,6 @@ mod tests {
         assert_eq!(bench.pool.used(), ByteCount::new(2 * 9064));
         while bench.serve().is_some() {}
         assert_eq!(bench.pool.used(), ByteCount::ZERO);
-    }
-
-    /// Bit masks of ten packets with ECN: marked on arrival, and on departure.
-    fn marks(marker: Marker, coins: &[bool]) -> [u32; 2] {
-        let queue = QueueChoices::new(Limit::packets(100)).marker(marker);
-        let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
-        let mut bench = Bench::<1>::new(choices.build().unwrap());
-        bench.coins.0.extend(coins);
-        let marked = |bench: &Bench<1>, handle: Handle| {
-            u32::from(bench.packets.packet(handle).marks & Packet::MARK_CE != 0)
-                << bench.packets.packet(handle).header.sequence
-        };
-        let (mut at_arrival, mut at_departure) = (0, 0);
-        for sequence in 0..10 {
-            let mut arriving = packet(Service::Droppable, 1000, sequence);
-            arriving.marks = Packet::MARK_ECT;
-            let handle = bench.arrive(arriving);
-            at_arrival |= marked(&bench, handle);
-        }
-        while let Some(sent) = bench.serve() {
-            at_departure |= marked(&bench, sent);
-        }
-        assert!(bench.coins.0.is_empty(), "coins were not drawn");
-        [at_arrival, at_departure]
-    }
-
-    #[test]
-    fn a_threshold_counts_its_unit_at_enqueue_or_dequeue() {
-        use crate::model::{MarkAt::*, Unit::*};
-        let mark = |unit, above, count_self, at| Marker::Threshold { unit, above, count_self, at };
-        assert_eq!(marks(mark(Packets, 7, false, Enqueue), &[]), [0b11_0000_0000; 2]);
-        assert_eq!(marks(mark(Packets, 7, true, Enqueue), &[]), [0b11_1000_0000; 2]);
-        assert_eq!(marks(mark(Bytes, 7000, false, Enqueue), &[]), [0b11_0000_0000; 2]);
-        assert_eq!(marks(mark(Bytes, 6999, false, Enqueue), &[]), [0b11_1000_0000; 2]);
-        // At departure the first packets leave the longest queue behind.
-        assert_eq!(marks(mark(Packets, 7, true, Dequeue), &[]), [0, 0b111]);
-        assert_eq!(marks(mark(Packets, 7, false, Dequeue), &[]), [0, 0b11]);
-        assert_eq!(marks(mark(Bytes, 7000, false, Dequeue), &[]), [0, 0b11]);
-    }
-
-    #[test]
-    fn a_ramp_marks_none_then_some_then_all() {
-        // At 3000 and 4000 bytes a coin decides: 0 marks, and 1 (the larger number) marks too unless the probability is
-        // tiny.
-        use crate::model::MarkAt::{Dequeue, Enqueue};
-        let ramp = |pmax, at| Marker::Ramp { kmin: 2000, kmax: 4000, pmax, at };
-        let found = |pmax, coins: &[bool]| marks(ramp(pmax, Enqueue), coins);
-        assert_eq!(found(u32::MAX, &[true, true]), [0b11_1111_1000; 2]);
-        assert_eq!(found(1, &[false, false])[0], 0b11_1111_0000, "1 / 2 rounds down to 0");
-        assert_eq!(found(0, &[false, false])[0], 0b11_1110_0000);
-        // Packets 0 to 4 leave 9 to 5 behind; 5 and 6 leave 4 and 3; 7 leaves the lower end, 2000 bytes.
-        let left = |pmax, coins: &[bool]| marks(ramp(pmax, Dequeue), coins);
-        assert_eq!(left(u32::MAX, &[true, true]), [0, 0b00_0111_1111]);
-        assert_eq!(left(1, &[false, false]), [0, 0b00_0011_1111]);
-        assert_eq!(left(0, &[false, false]), [0, 0b00_0001_1111]);
     }
 
     /// FastLane 3.4.1: notifications for data and control packets; never for a notification, or twice for a packet.

@@ -144,3 +144,32 @@ fn longer_ways_than_telemetry_has_room_for_are_refused() {
         assert!(refused.contains("the telemetry of 5 ports"), "{refused}");
     }
 }
+
+/// Returns the time of all packets of eight flows into one host over the time until the last has ended, in thousandths,
+/// on the network of the rates test. The additive increase is in bytes.
+fn busy_of_eight(gbps: u64, payload: u64, additive_increase: u64) -> u64 {
+    let packets = 200;
+    let record = run(&plan(&format!(
+        "topology.leafspine = {{ leaves = 2, spines = 2, hosts_per_leaf = 6 }}\n\
+         links = {{ rate = \"{gbps}Gbps\", delay = \"500ns\" }}\n\
+         switch = {{ profile = \"drop-tail\", pfc.xoff = \"1250KB\" }}\n\
+         transport.hpcc = {{ payload = \"{payload}B\", additive_increase = \"{additive_increase}B\" }}\n\
+         workload = [{{ name = \"w\", incast = {{ receiver = 0, senders = 8, choose = \"last\" }}, \
+         size = \"{}B\" }}]\n",
+        packets * payload
+    )));
+    let last = record.flows.iter().filter_map(|flow| flow.fct_receiver_ps).max().expect("a flow");
+    8 * packets * (payload + 106) * 8_000 * 1_000 / gbps / last
+}
+
+/// The cause of rates at which the link of an incast is used for less than 90.2 %: where a round trip has few packets,
+/// a slow flow's window is a fraction of a packet. It sends once in many round trips, and telemetry of two packets must
+/// say that others have ended before it grows. A larger additive increase makes windows equal, so that no flow is slow.
+#[test]
+fn slow_flows_are_late_to_learn_that_others_have_ended() {
+    for (gbps, payload, small) in [(1, 1460, 3), (10, 1460, 5), (10, 9000, 20), (40, 9000, 28)] {
+        let (default, larger) =
+            (busy_of_eight(gbps, payload, small), busy_of_eight(gbps, payload, 16 * small));
+        assert!(default < 902 && larger >= 902, "{gbps} Gb/s: {default} and {larger}");
+    }
+}

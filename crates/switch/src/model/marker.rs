@@ -74,7 +74,8 @@ impl Marker {
     pub(super) const fn has_short_path(self) -> bool {
         match self {
             Marker::None | Marker::Threshold { .. } | Marker::CoDel { .. } => true,
-            Marker::Ramp { .. } => false,
+            // A ramp at arrival draws a number there.
+            Marker::Ramp { at, .. } => matches!(at, MarkAt::Dequeue),
         }
     }
 
@@ -98,8 +99,8 @@ impl Marker {
         }
     }
 
-    pub(super) fn is_threshold(self) -> bool {
-        self.threshold_at(MarkAt::Enqueue).or(self.threshold_at(MarkAt::Dequeue)).is_some()
+    pub(super) fn marks_at(self, moment: MarkAt) -> bool {
+        self.threshold_at(moment).is_some() || self.ramp_at(moment).is_some()
     }
 }
 

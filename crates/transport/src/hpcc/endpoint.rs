@@ -134,13 +134,13 @@ impl Endpoint {
         if !self.shell.has_room() {
             return Disposition::Discard;
         }
-        let (host, resend, telemetry) = (self.shell.host, self.config.resend, self.arriving);
+        let (host, resend) = (self.shell.host, self.config.resend);
         let entry = self.shell.at(slot);
         let (receiver, key) = (entry.stream_state.receiver(), entry.common);
         let arrived = receiver.arrive(packet, resend, host, &key);
         if let Some(answer) = arrived.answer {
             self.shell.control.push_back(answer);
-            if let Some(telemetry) = telemetry {
+            if let Some(telemetry) = &self.arriving {
                 self.echoes.push_back((answer, telemetry.echo()));
             }
         }
@@ -154,10 +154,9 @@ impl Endpoint {
 
     fn on_answer(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(Key::of(packet)) else { return };
-        let telemetry = self.arriving;
         let entry = self.shell.at(slot);
         let sender = entry.stream_state.sender();
-        let ended = sender.answered(now, &self.config, packet, telemetry.as_ref());
+        let ended = sender.answered(now, &self.config, packet, self.arriving.as_ref());
         let event = Event::Acknowledged { key: entry.common, slot };
         self.shell.events.extend((0..ended).map(|_| event));
         self.sender_changed(now, slot);

@@ -146,8 +146,14 @@ impl Endpoint {
 
     /// Updates the turn and the timer of a send stream after a change of its state.
     fn changed(&mut self, slot: u32) {
+        let is_ready = self.shell.at(slot).stream_state.sender().is_ready();
+        self.changed_to(slot, is_ready);
+    }
+
+    /// Updates the turn and the timer of a send stream that may send, or may not.
+    fn changed_to(&mut self, slot: u32, is_ready: bool) {
         let sender = self.shell.at(slot).stream_state.sender();
-        let (is_ready, is_member) = (sender.is_ready(), sender.links.joined());
+        let is_member = sender.links.joined();
         let deadline = sender.deadline(&self.config);
         if deadline < Time::NEVER {
             self.shell.arm(slot, deadline);
@@ -321,14 +327,12 @@ impl ShellEndpoint for Endpoint {
             return None;
         }
         let (slot, host) = (self.ready.head(), self.shell.host);
-        let packet = {
-            let sender = self.shell.at(slot).stream_state.sender();
-            sender.send(now, host, self.active, &self.config)
-        };
+        let sender = self.shell.at(slot).stream_state.sender();
+        let (packet, is_ready) = sender.send(now, host, self.active, &self.config);
         // Behind the others, or out of the ring.
         self.ready.turn(&mut self.shell.slots);
-        self.changed(slot);
-        packet
+        self.changed_to(slot, is_ready);
+        Some(packet)
     }
 
     #[inline]

@@ -202,18 +202,19 @@ impl Sender {
         credit.target(now, &Wanted { new, again, window, packet, active }, rule)
     }
 
-    /// Sends the next packet, if one may go. `active` flows may send, this one included.
+    /// Sends the next packet. `active` flows may send, this one included. Returns whether another may follow.
+    ///
+    /// # Panics
+    /// Panics if the flow has nothing to send.
     pub(super) fn send(
         &mut self,
         now: Time,
         host: HostId,
         active: u32,
         config: &Config,
-    ) -> Option<Packet> {
-        if !self.is_ready() {
-            return None;
-        }
-        let sequence = self.next_to_send()?;
+    ) -> (Packet, bool) {
+        debug_assert!(self.is_ready(), "only flows that may send have a turn");
+        let sequence = self.next_to_send().expect("a flow with a turn has a packet");
         let path = self.paths.next_numbered();
         let attempt = if self.again.remove(&sequence) {
             let record = self.record(sequence).expect("a packet to resend has a record");
@@ -244,14 +245,12 @@ impl Sender {
         // send, should it shrink.
         let two_acks = 2 * u64::from(config.ack_every);
         let is_narrow = self.window.as_ref().is_some_and(|window| window.bytes() < two_acks);
-        let asks = match self.is_ready() && !is_narrow {
-            true => 0,
-            false => ACK_REQUEST,
-        };
+        let is_ready = self.is_ready();
+        let asks = if is_ready && !is_narrow { 0 } else { ACK_REQUEST };
         let flags = packet.header.flags.with(syn | asks);
         packet.header.flags = flags.with_class(self.class).with_attempt(attempt);
         packet.marks = Packet::MARK_ECT;
-        Some(packet)
+        (packet, is_ready)
     }
 
     /// Handles an ACK. Returns whether it ends the flow.

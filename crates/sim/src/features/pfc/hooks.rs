@@ -28,21 +28,22 @@ impl<P: OutputPort> Switches<P> {
         (now, link): (Time, u32),
         handle: Handle,
     ) -> bool {
-        let packet = *core.arena.packet(handle);
-        if let Some(pause) = Pause::of(&packet) {
+        let packet = core.arena.packet(handle);
+        if let Some(pause) = Pause::of(packet) {
             core.consume(handle);
             self.notify_port(core, port, pause, now);
             return true;
         }
-        let class = self.ports[port as usize].port.classify(&self.model, &packet);
+        let class = self.ports[port as usize].port.classify(&self.model, packet);
+        let bytes = packet.wire_bytes;
         let pauses = core.pauses.as_mut().expect("a network with pauses");
         let input = pauses.opposite[link as usize];
-        match pauses.arrives(handle, input, class, packet.wire_bytes, now) {
+        match pauses.arrives(handle, input, class, bytes, now) {
             Arrival::Counted => {}
             Arrival::Stops => sink.touched(input),
             Arrival::NoRoom => {
                 sink.disposed(&core.arena, port, handle, Disposition::Dropped);
-                let is_header = packet.service.service().is_header();
+                let is_header = core.arena.packet(handle).service.service().is_header();
                 core.counters[port as usize].count_dropped(is_header);
                 core.drop_quietly(handle);
                 return false;
@@ -72,21 +73,25 @@ impl<P: OutputPort> Switches<P> {
                 sink.touched(input);
             }
         }
-        let sender = &mut pauses.senders[port as usize];
-        for class in sender.ended(now) {
-            sender.go_on(class, now);
-            node.resume(class, now);
-        }
-        let input = &mut pauses.inputs[port as usize];
-        if input.renew_at <= now {
-            input.renew_at = Time::NEVER;
-            let stopped = input.ingress.stopped();
-            classes_of(stopped).for_each(|class| input.notify(class, now));
-        }
+        let has_frame = pauses.has_due(port) && {
+            let sender = &mut pauses.senders[port as usize];
+            for class in sender.ended(now) {
+                sender.go_on(class, now);
+                node.resume(class, now);
+            }
+            let input = &mut pauses.inputs[port as usize];
+            if input.renew_at <= now {
+                input.renew_at = Time::NEVER;
+                let stopped = input.ingress.stopped();
+                classes_of(stopped).for_each(|class| input.notify(class, now));
+            }
+            pauses.update(port);
+            pauses.inputs[port as usize].pending != 0
+        };
         if !is_free {
             return;
         }
-        if input.pending != 0 {
+        if has_frame {
             self.send_pause(core, sink, port, now);
         } else if node.next_departure() <= now {
             self.depart::<true>(core, sink, port, now);
@@ -127,6 +132,7 @@ impl<P: OutputPort> Switches<P> {
                 node.port.pause(class);
             }
         }
+        pauses.update(port);
     }
 }
 
@@ -162,6 +168,7 @@ impl Core {
         let sender = &mut pauses.senders[link.index()];
         let stopped = sender.stopped;
         classes_of(stopped).for_each(|class| sender.go_on(class, now));
+        pauses.update(link.node());
         pauses.disturbed.push(link.node());
         let receiver = pauses.opposite[link.index()];
         pauses.forget_input(receiver);

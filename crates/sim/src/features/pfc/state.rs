@@ -43,8 +43,12 @@ impl Sender {
         counters: PauseCounters { received: 0, stopped_for: TimeDelta::ZERO },
     };
 
+    #[inline]
     fn first_end(&self) -> Time {
-        self.until.into_iter().min().unwrap_or(Time::NEVER)
+        match self.stopped {
+            0 => Time::NEVER,
+            _ => self.until.into_iter().min().unwrap_or(Time::NEVER),
+        }
     }
 
     /// Stops a class. Returns whether it was not stopped before.
@@ -97,7 +101,7 @@ struct OnWire {
     bytes: u16,
 }
 
-/// The receiving side of a port's link, and the input of the port's departing packet.
+/// The receiving side of a port's link.
 #[derive(Clone)]
 pub(crate) struct Input {
     pub(crate) ingress: Ingress,
@@ -114,7 +118,6 @@ pub(crate) struct Input {
     pub(crate) renew_at: Time,
     /// Half of a pause at the sender's maximum rate.
     renew_after: TimeDelta,
-    on_wire: OnWire,
     /// Frames sent to the sender.
     sent: u64,
 }
@@ -123,11 +126,11 @@ impl Input {
     /// Updates a class after a change. Returns whether the input has become calm or ceased to be.
     #[inline]
     fn has_turned(&mut self, class: usize) -> bool {
-        let was_calm = self.restless == 0;
         let is_restless = self.ingress.held(class) >= self.restless_from
             || self.ingress.stopped() >> class & 1 != 0;
-        self.restless = self.restless & !(1 << class) | u8::from(is_restless) << class;
-        was_calm != (self.restless == 0)
+        let before = self.restless;
+        self.restless = before & !(1 << class) | u8::from(is_restless) << class;
+        (before == 0) != (self.restless == 0)
     }
 
     pub(crate) fn notify(&mut self, class: usize, now: Time) {
@@ -153,6 +156,11 @@ pub(crate) struct Pauses {
     pub(crate) senders: Shared<Sender>,
     /// By port: the input from the other end of its link.
     pub(crate) inputs: Shared<Input>,
+    /// By port: whether its sender is stopped, or its input has a frame to send or to renew. Most ports have none of
+    /// these, so that their packets leave the two tables above alone.
+    has_due: Shared<bool>,
+    /// By port: the packet on its wire.
+    on_wire: Shared<OnWire>,
     /// By node: the sender on the same link in the other direction.
     pub(crate) opposite: Shared<u32>,
     switch_of: Shared<u32>,
@@ -207,7 +215,6 @@ impl Pauses {
                 pending_since: Time::ZERO,
                 renew_at: Time::NEVER,
                 renew_after: TimeDelta::from_ps(pause.as_ps() / 2),
-                on_wire: OnWire::default(),
                 sent: 0,
             }
         };
@@ -225,6 +232,8 @@ impl Pauses {
             model,
             senders: vec![Sender::FREE; routes.nodes() as usize].into(),
             inputs,
+            has_due: vec![false; routes.ports() as usize].into(),
+            on_wire: vec![OnWire::default(); routes.ports() as usize].into(),
             opposite: opposite.into(),
             switch_of: (0..routes.ports()).map(|port| routes.switch_of(port)).collect(),
             restless: restless.into(),
@@ -245,6 +254,8 @@ impl Pauses {
                 model: self.model,
                 senders: self.senders.view(),
                 inputs: self.inputs.view(),
+                has_due: self.has_due.view(),
+                on_wire: self.on_wire.view(),
                 opposite: self.opposite.view(),
                 switch_of: self.switch_of.view(),
                 restless: self.restless.view(),
@@ -258,12 +269,29 @@ impl Pauses {
     /// Returns when a port must act for its input or an expiring pause, with a free transmitter from `free_at` on.
     #[inline]
     pub(crate) fn next(&self, port: u32, free_at: Time) -> Time {
-        let sender = &self.senders[port as usize];
-        let end = if sender.stopped == 0 { Time::NEVER } else { sender.first_end() };
-        end.min(self.inputs[port as usize].next(free_at))
+        if !self.has_due(port) {
+            return Time::NEVER;
+        }
+        self.first_end(port).min(self.inputs[port as usize].next(free_at))
+    }
+
+    /// Returns whether a port's sender is stopped, or its input has a frame to send or to renew.
+    #[inline]
+    pub(crate) fn has_due(&self, port: u32) -> bool {
+        self.has_due[port as usize]
+    }
+
+    /// Updates [`Pauses::has_due`] after a change of a node's sender or input.
+    #[cold]
+    pub(crate) fn update(&mut self, node: u32) {
+        let Some(has_due) = self.has_due.find_mut(node as usize) else { return };
+        let input = &self.inputs[node as usize];
+        let is_due = input.pending != 0 || input.renew_at < Time::NEVER;
+        *has_due = is_due || self.senders[node as usize].stopped != 0;
     }
 
     /// Counts a packet that comes by an input. Returns the result.
+    #[inline]
     pub(crate) fn arrives(
         &mut self,
         handle: Handle,
@@ -287,10 +315,14 @@ impl Pauses {
         if at.has_turned(class) {
             self.turn(input);
         }
+        if arrival == Arrival::Stops {
+            self.update(input);
+        }
         arrival
     }
 
     /// Updates the switch of an input that turned calm or restless.
+    #[cold]
     fn turn(&mut self, input: u32) {
         let restless = &mut self.restless[self.switch_of[input as usize] as usize];
         *restless = match self.inputs[input as usize].restless {
@@ -314,28 +346,34 @@ impl Pauses {
         if turns % 2 != 0 {
             self.turn(port);
         }
+        self.update(port);
         self.disturbed.push(port);
     }
 
     pub(crate) fn departs(&mut self, port: u32, handle: Handle, class: usize, bytes: u16) {
         let is_counted = self.model.lossless >> class & 1 != 0;
         let input = self.came_by[handle.index()];
-        let at = &mut self.inputs[port as usize];
-        at.on_wire =
+        self.on_wire[port as usize] =
             OnWire { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
     }
 
     /// Records that a packet's last bit has left. Returns the input whose sender must be notified, if any.
+    #[inline]
     pub(crate) fn leaves(&mut self, port: u32, now: Time) -> Option<u32> {
-        let on_wire = mem::take(&mut self.inputs[port as usize].on_wire);
-        let OnWire { input, class, bytes } = on_wire;
+        let OnWire { input, class, bytes } = mem::take(&mut self.on_wire[port as usize]);
+        if bytes == 0 {
+            return None;
+        }
         let at = &mut self.inputs[input as usize];
-        let resumes = bytes > 0 && at.ingress.leave(usize::from(class), bytes, &self.model);
+        let resumes = at.ingress.leave(usize::from(class), bytes, &self.model);
         if resumes {
             at.notify(usize::from(class), now);
         }
-        if bytes > 0 && at.has_turned(usize::from(class)) {
+        if at.has_turned(usize::from(class)) {
             self.turn(input);
+        }
+        if resumes {
+            self.update(input);
         }
         resumes.then_some(input)
     }
@@ -351,6 +389,7 @@ impl Pauses {
         };
         let before = at.sent;
         at.sent += 1;
+        self.update(port);
         (Pause { classes, stopped, quanta: self.model.quanta }, before)
     }
 
@@ -365,12 +404,18 @@ impl Pauses {
         rate.transmission(ByteCount::new(bits / 8))
     }
 
+    #[inline]
     pub(crate) fn allowed(&self, node: u32) -> Allowed {
-        let stopped = self.senders[node as usize].stopped;
-        let closed = (0..CLASSES).filter(|class| stopped >> class & 1 != 0);
-        Allowed::from_bits(!closed.fold(0, |bits, class| bits | self.of_hosts[class]))
+        match self.senders[node as usize].stopped {
+            0 => Allowed::ALL,
+            stopped => {
+                let closed = classes_of(stopped);
+                Allowed::from_bits(!closed.fold(0, |bits, class| bits | self.of_hosts[class]))
+            }
+        }
     }
 
+    #[inline]
     pub(crate) fn first_end(&self, node: u32) -> Time {
         self.senders[node as usize].first_end()
     }
