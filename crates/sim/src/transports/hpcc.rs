@@ -247,15 +247,12 @@ impl Transport for Hpcc {
                 additive_increase: keys
                     .bytes_or("additive_increase", Law::increase(line, base, target))?,
                 min_rate,
-                units: match keys.word("units") {
-                    "header" => Units::Header,
-                    _ => Units::Exact,
-                },
+                units: keys.one_of("units", [("exact", Units::Exact), ("header", Units::Header)]),
             },
-            resend: match keys.word("resend") {
-                "selective" => Resend::Selective,
-                _ => Resend::GoBack,
-            },
+            resend: keys.one_of(
+                "resend",
+                [("go-back-n", Resend::GoBack), ("selective", Resend::Selective)],
+            ),
             rto: keys.timer("rto")?,
         })
     }

@@ -119,6 +119,16 @@ impl<'a> Keys<'a> {
         self.word_given(key).unwrap_or_else(|| self.default(key))
     }
 
+    /// Returns the value of a key's word, or of its fixed default.
+    ///
+    /// # Panics
+    /// Panics if a word of the key has no value.
+    pub fn one_of<T>(&self, key: &str, values: impl IntoIterator<Item = (&'static str, T)>) -> T {
+        let word = self.word(key);
+        let found = values.into_iter().find(|(of, _)| *of == word);
+        found.unwrap_or_else(|| panic!("`{key}`: no value of the word {word}")).1
+    }
+
     /// Returns a word, if given.
     pub fn word_given(&self, key: &str) -> Option<&'a str> {
         self.node(key).and_then(Node::text)
@@ -223,14 +233,17 @@ impl<'a> Keys<'a> {
 
     /// Returns the key `path_choice`, one of [`PATH_CHOICES`]. REPS freezes for `freeze`.
     pub(super) fn path_choice(&self, freeze: TimeDelta) -> PathChoice {
-        match self.word("path_choice") {
-            "bitmap" => PathChoice::Bitmap,
-            "reps" => PathChoice::Reps { freeze },
-            "oblivious" => PathChoice::Oblivious,
-            "random" => PathChoice::Random,
-            "permutation" => PathChoice::Permutation,
-            _ => PathChoice::Mixed,
-        }
+        self.one_of(
+            "path_choice",
+            [
+                ("mixed", PathChoice::Mixed),
+                ("bitmap", PathChoice::Bitmap),
+                ("reps", PathChoice::Reps { freeze }),
+                ("oblivious", PathChoice::Oblivious),
+                ("random", PathChoice::Random),
+                ("permutation", PathChoice::Permutation),
+            ],
+        )
     }
 
     /// Returns the key `marked`, the number of `unasked` packets with the mark of unscheduled data.

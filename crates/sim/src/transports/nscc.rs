@@ -513,25 +513,22 @@ impl Transport for Uet {
 /// Returns the law with the keys of NSCC's table.
 fn with_keys(law: Law, keys: &Keys<'_>) -> Result<Law, ScenarioError> {
     Ok(Law {
-        step_bytes: match keys.word("step") {
-            "packet" => law.packet_bytes,
-            _ => law.step_bytes,
-        },
+        step_bytes: keys
+            .one_of("step", [("payload", law.step_bytes), ("packet", law.packet_bytes)]),
         target: keys.timer_or("target", law.target)?,
         clear: keys.duration("clear_delay")?,
         first: match keys.has("initial_window") {
             true => Some(keys.bytes("initial_window")?.get().min(u64::from(u32::MAX))),
             false => None,
         },
-        average: match keys.word("average") {
-            "round-trip" => Average::RoundTrip,
-            _ => Average::Exponential,
-        },
-        quick_adapt: match keys.word("quick_adapt") {
-            "loss" => QuickAdapt::Loss,
-            "off" => QuickAdapt::Off,
-            _ => QuickAdapt::Delay,
-        },
+        average: keys.one_of(
+            "average",
+            [("exponential", Average::Exponential), ("round-trip", Average::RoundTrip)],
+        ),
+        quick_adapt: keys.one_of(
+            "quick_adapt",
+            [("delay", QuickAdapt::Delay), ("loss", QuickAdapt::Loss), ("off", QuickAdapt::Off)],
+        ),
         ..law
     })
 }

@@ -170,10 +170,10 @@ impl Transport for Pfabric {
         Ok(Config {
             payload_bytes,
             window: keys.integer_or("window", product(payload_bytes, topology).into()) as u16,
-            priority: match keys.word("priority") {
-                "total" => Priority::Total,
-                _ => Priority::Remaining,
-            },
+            priority: keys.one_of(
+                "priority",
+                [("remaining", Priority::Remaining), ("total", Priority::Total)],
+            ),
             rto: keys.timer_or("rto", rto(payload_bytes, topology))?,
             probe_after: keys.integer("probe_after") as u8,
             fastlane: keys.flag("fastlane"),

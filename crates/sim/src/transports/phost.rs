@@ -209,10 +209,10 @@ impl Transport for Phost {
             let time = u128::from(sides(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
             TimeDelta::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
         };
-        let order = |key| match keys.word(key) {
-            "fair" => Order::Fair,
-            "reported" => Order::Reported,
-            _ => Order::Srpt,
+        let order = |key| {
+            let orders =
+                [("srpt", Order::Srpt), ("reported", Order::Reported), ("fair", Order::Fair)];
+            keys.one_of(key, orders)
         };
         let free_tokens = keys.integer_or("free_tokens", tokens);
         let config = Config {
@@ -220,18 +220,18 @@ impl Transport for Phost {
             packet_time,
             free_tokens,
             marked: keys.marked(free_tokens)?,
-            free_for: match keys.word("free_for") {
-                "short" => FreeTokens::ShortFlows,
-                _ => FreeTokens::AllFlows,
-            },
+            free_for: keys.one_of(
+                "free_for",
+                [("all", FreeTokens::AllFlows), ("short", FreeTokens::ShortFlows)],
+            ),
             token_window: keys.integer_or("token_window", tokens),
             token_expiry: keys.duration_or("token_expiry", sides(3))?,
             downgrade: keys.timer_or("downgrade", of_window(50))?,
             resend: keys.timer_or("resend", of_window(18))?,
-            receiver: match keys.word("receiver") {
-                "yaps" => ReceiverRules::Yaps,
-                _ => ReceiverRules::Prompt,
-            },
+            receiver: keys.one_of(
+                "receiver",
+                [("prompt", ReceiverRules::Prompt), ("yaps", ReceiverRules::Yaps)],
+            ),
             rts_repeat: keys.timer_or("rts_repeat", of_window(200))?,
             time_wait: keys.duration("time_wait")?,
             receiver_order: order("receiver_order"),

@@ -1,5 +1,7 @@
 //! The TCP family in the simulator: TCP, DCTCP and MPTCP, one endpoint under three names.
 
+mod check;
+
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
@@ -10,6 +12,7 @@ use trimline_transport::tcp::{
 };
 use trimline_transport::{Framing, Side, flow};
 
+use self::check::check;
 use super::describe::time;
 use super::frames::Segments;
 use super::{
@@ -512,51 +515,66 @@ impl Transport for Family {
     fn resolve(self, keys: &Keys<'_>, _setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let count = |key| keys.integer(key) as u16;
         let rto_max = keys.duration("rto_max")?;
-        let [ack_delay, rto_min, rto_initial] = match keys.word("timers") {
-            "datacenter" => [1, 5, 10],
-            "rfc" => [500, 1000, 1000],
-            "ns-3" => [200, 200, 1000],
-            _ => [40, 200, 1000],
-        }
-        .map(TimeDelta::from_ms);
+        let timers = keys.one_of(
+            "timers",
+            [
+                ("linux", [40, 200, 1000]),
+                ("datacenter", [1, 5, 10]),
+                ("rfc", [500, 1000, 1000]),
+                ("ns-3", [200, 200, 1000]),
+            ],
+        );
+        let [ack_delay, rto_min, rto_initial] = timers.map(TimeDelta::from_ms);
         let rto_initial = keys.duration_or("rto_initial", rto_initial.min(rto_max))?;
         let is_ns3 = keys.word("timers") == "ns-3";
         let syn_timeout = if is_ns3 { TimeDelta::from_ms(3000).min(rto_max) } else { rto_initial };
         let receive_window = count("receive_window");
-        let notifications = match self.notifications(keys) {
-            "fastlane" => {
-                Notifications::FastLane(FastLane { retry_shift: count("max_sim_shift") as u8 })
+        let notifications = match self {
+            Family::Mptcp => Notifications::Ignored,
+            Family::Tcp | Family::Dctcp => {
+                let fastlane = FastLane { retry_shift: count("max_sim_shift") as u8 };
+                let values = [
+                    ("ignored", Notifications::Ignored),
+                    ("source-quench", Notifications::Quench),
+                    ("fastlane", Notifications::FastLane(fastlane)),
+                    ("cut-payload", Notifications::CutPayload),
+                ];
+                keys.one_of("notifications", values)
             }
-            "source-quench" => Notifications::Quench,
-            "cut-payload" => Notifications::CutPayload,
-            _ => Notifications::Ignored,
         };
         let has_options = !matches!(notifications, Notifications::FastLane(_));
         let config = Config {
-            is_fifo: keys.word("order") == "arrival",
+            is_fifo: keys.one_of("order", [("round-robin", false), ("arrival", true)]),
             payload_bytes: keys.payload()?,
             initial_window: count("initial_window"),
             initial_threshold: keys.integer_or("initial_threshold", receive_window.into()) as u16,
             control: match self {
                 Family::Dctcp => Control::Dctcp { gain_shift: count("gain_shift") as u8 },
-                Family::Tcp if keys.word("control") == "cubic" => Control::Cubic,
-                Family::Tcp | Family::Mptcp => Control::NewReno,
+                Family::Tcp => keys
+                    .one_of("control", [("newreno", Control::NewReno), ("cubic", Control::Cubic)]),
+                Family::Mptcp => Control::NewReno,
             },
             subflows: match self {
                 Family::Tcp | Family::Dctcp => 1,
                 Family::Mptcp => count("subflows") as u8,
             },
-            coupled: self != Family::Mptcp || keys.word("control") == "coupled",
+            coupled: match self {
+                Family::Tcp | Family::Dctcp => true,
+                Family::Mptcp => keys.one_of("control", [("coupled", true), ("uncoupled", false)]),
+            },
             ecn: self.marks(keys),
             sack: self != Family::Mptcp && keys.flag_or("sack", has_options),
             dsack: self != Family::Mptcp && keys.flag("dsack"),
             timestamps: keys.flag_or("timestamps", has_options),
             frto: keys.flag("frto"),
-            handshake: match keys.word("handshake") {
-                "fast-open" => Handshake::FastOpen,
-                "standing" => Handshake::Standing,
-                _ => Handshake::ThreeWay,
-            },
+            handshake: keys.one_of(
+                "handshake",
+                [
+                    ("three-way", Handshake::ThreeWay),
+                    ("fast-open", Handshake::FastOpen),
+                    ("standing", Handshake::Standing),
+                ],
+            ),
             ack_every: count("ack_every") as u8,
             ack_first: keys.flag("ack_first"),
             ack_delay: keys.duration_or("ack_delay", ack_delay)?,
@@ -728,72 +746,6 @@ impl Family {
     fn marks(self, keys: &Keys<'_>) -> bool {
         self == Family::Dctcp || keys.flag("ecn")
     }
-}
-
-fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
-    if let Notifications::FastLane(_) = config.notifications {
-        let options =
-            [("sack", config.sack), ("timestamps", config.timestamps), ("frto", config.frto)];
-        if let Some((key, _)) = options.into_iter().find(|(_, is_on)| *is_on) {
-            let what = format!("`{key}` beside notifications = \"fastlane\"");
-            return Err(keys.refuse(
-                key,
-                &what,
-                "one of the two: both would stand in the same words",
-            ));
-        }
-    } else if keys.has("max_sim_shift") {
-        let what = "`max_sim_shift` without notifications = \"fastlane\"";
-        return Err(keys.refuse(
-            "max_sim_shift",
-            what,
-            "notifications = \"fastlane\", or no max_sim_shift",
-        ));
-    }
-    if config.notifications == Notifications::CutPayload && !config.sack {
-        return Err(keys.refuse(
-            "sack",
-            "`sack = false` beside notifications = \"cut-payload\"",
-            "sack = true, or other notifications: NACKs name segments, as SACK blocks do",
-        ));
-    }
-    if config.dsack && !config.sack {
-        return Err(keys.refuse("dsack", "`dsack` without `sack`", "sack = true, or no dsack"));
-    }
-    if config.ack_first && config.ack_every == 1 {
-        return Err(keys.refuse(
-            "ack_first",
-            "`ack_first` where each segment has an ACK",
-            "ack_every = 2 or more, or no ack_first",
-        ));
-    }
-    if keys.has("syn_timeout") && config.handshake != Handshake::ThreeWay {
-        return Err(keys.refuse(
-            "syn_timeout",
-            "`syn_timeout` without SYNs of their own",
-            "handshake = \"three-way\", or no syn_timeout",
-        ));
-    }
-    let timeouts = [
-        ("rto_min", config.rto_min),
-        ("rto_initial", config.rto_initial),
-        ("syn_timeout", config.syn_timeout),
-    ];
-    for (key, time) in timeouts {
-        if time == TimeDelta::ZERO {
-            return Err(keys.refuse(key, "a time-out of nothing", "a time above 0"));
-        }
-    }
-    for (key, time) in timeouts {
-        if time > config.rto_max {
-            return Err(keys.refuse(
-                key,
-                "a time-out above `rto_max`",
-                "at most `rto_max`, which is 60s by default",
-            ));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
