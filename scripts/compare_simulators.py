@@ -95,6 +95,7 @@ direction = "down"
 last_hop = true
 [transport.{arguments.control}]
 payload = "{arguments.payload}B"
+entropies = 128
 """
     return f"""[switch]
 profile = "{arguments.profile}"
