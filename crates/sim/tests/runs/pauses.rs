@@ -183,6 +183,31 @@ fn a_lost_pause_frame_stops_no_class_forever() {
     }
 }
 
+/// The same between switches: frames of cores to the pods of the senders are lost.
+#[test]
+fn a_lost_pause_frame_stops_no_port_of_a_switch_forever() {
+    let pairs: Vec<(u32, u32)> = (4..16).map(|host| (host, 0)).collect();
+    let mut plan = constant(3, &pairs, 9000, 5 * PACKET);
+    plan.topology = fattree(4);
+    plan.duration = Some(TimeDelta::from_ms(60));
+    plan.impairment = Impairment {
+        loss: Share::from_billionths(500_000_000).expect("a share"),
+        links: topology::links(&plan.topology)
+            .into_iter()
+            .filter(|(name, _)| name.starts_with("core") && !name.ends_with("down 0"))
+            .map(|(_, link)| link)
+            .collect(),
+        ..Impairment::default()
+    };
+    let record = both(&plan);
+    let of_switches =
+        record.pauses.iter().filter(|link| link.place.to_string().contains("aggregation"));
+    assert!(of_switches.map(|link| link.stopped_ps).sum::<u64>() > 1_000_000_000);
+    for flow in &record.flows {
+        assert!(flow.delivered_bytes > 1_000_000, "{flow:?}");
+    }
+}
+
 #[test]
 fn pauses_propagate_from_switch_to_switch() {
     let pairs: Vec<(u32, u32)> = (4..16).map(|host| (host, 0)).collect();
