@@ -300,8 +300,8 @@ pub struct Profile {
     pub name: &'static str,
     /// A sentence about it.
     pub about: &'static str,
-    /// Default packets of its data queue.
-    pub packets: u32,
+    /// Default packets of its data queue. `None`: a bandwidth-delay product of the network.
+    pub packets: Option<u32>,
     /// [`Sizes::packets`] sets the capacity of the data queue.
     pub is_sized: bool,
     /// Its queue marks.
@@ -318,7 +318,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "paper",
         about: "NDP as the paper has it (SIGCOMM 2017, 3.1).",
-        packets: 8,
+        packets: Some(8),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::paper(sizes.packets, sizes.payload_bytes),
@@ -326,7 +326,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "htsim",
         about: "NDP as the authors' simulator has it: both queues counted in bytes.",
-        packets: 8,
+        packets: Some(8),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::htsim(sizes.packets, sizes.payload_bytes),
@@ -334,7 +334,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "csg-htsim",
         about: "NDP as Broadcom's csg-htsim has it: headers go first, in twice the memory.",
-        packets: 8,
+        packets: Some(8),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::csg_htsim(sizes.packets, sizes.payload_bytes),
@@ -342,7 +342,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "netfpga",
         about: "NDP as the authors' NetFPGA switch has it: two queues of 12 KB, no coin.",
-        packets: 8,
+        packets: Some(8),
         is_sized: false,
         marks: false,
         build: |_| Choices::netfpga(),
@@ -350,7 +350,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "p4",
         about: "NDP as the authors' P4 switch has it: no coin, strict priority.",
-        packets: 8,
+        packets: Some(8),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::p4(sizes.packets, sizes.payload_bytes),
@@ -358,7 +358,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "cut-payload",
         about: "Cut Payload: one FIFO queue that trims packets on overflow.",
-        packets: 8,
+        packets: Some(8),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::cut_payload(sizes.packets, sizes.packet_bytes),
@@ -366,7 +366,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "drop-tail",
         about: "One FIFO queue that drops packets on overflow.",
-        packets: 200,
+        packets: Some(200),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::drop_tail(sizes.packets),
@@ -374,7 +374,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "ecn",
         about: "A drop-tail queue that marks when it is longer than a threshold (DCTCP).",
-        packets: 200,
+        packets: Some(200),
         is_sized: true,
         marks: true,
         build: |sizes| Choices::ecn(sizes.packets, sizes.mark),
@@ -382,7 +382,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "qos",
         about: "A drop-tail queue for each class of flows, with strict priority.",
-        packets: 200,
+        packets: Some(200),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::qos(sizes.packets),
@@ -390,7 +390,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "priorities",
         about: "A drop-tail queue for each of eight priorities, the most urgent first (Homa).",
-        packets: 200,
+        packets: Some(200),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::priorities(sizes.packets, sizes.packet_bytes),
@@ -398,7 +398,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "codel",
         about: "A drop-tail queue that marks when packets have waited too long for some time (CoDel).",
-        packets: 85,
+        packets: Some(85),
         is_sized: true,
         marks: false,
         build: |sizes| {
@@ -409,7 +409,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "source-quench",
         about: "The same, and instead of a mark a notification goes to the sender (Source Quench).",
-        packets: 85,
+        packets: Some(85),
         is_sized: true,
         marks: false,
         build: |sizes| {
@@ -420,7 +420,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "fastlane",
         about: "A drop-tail queue that tells senders of drops, ahead of everything at 1 % of the link (FastLane).",
-        packets: 85,
+        packets: Some(85),
         is_sized: true,
         marks: false,
         build: |sizes| {
@@ -431,7 +431,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "pfabric",
         about: "A small queue: the most urgent packet is sent first, the least urgent is dropped (pFabric).",
-        packets: 43,
+        packets: Some(43),
         is_sized: true,
         marks: false,
         build: |sizes| Choices::pfabric(sizes.port_bytes()),
@@ -439,7 +439,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "fastlane-pfabric",
         about: "pFabric's queue, which tells senders of drops as `fastlane` does.",
-        packets: 43,
+        packets: Some(43),
         is_sized: true,
         marks: false,
         build: |sizes| {
@@ -450,7 +450,7 @@ pub static ALL: [Profile; COUNT] = [
     Profile {
         name: "uec",
         about: "Ultra Ethernet as uet-htsim has it: a queue of a bandwidth-delay product that trims, and marks by a ramp as packets leave; headers go first.",
-        packets: 43,
+        packets: None,
         is_sized: true,
         marks: false,
         build: |sizes| Choices::uec(sizes.packets, sizes.packet_bytes),

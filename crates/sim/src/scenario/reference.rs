@@ -49,6 +49,8 @@ pub fn reference(transports: &Transports) -> String {
 
 /// Payload and wire size for which constants of profiles are shown (NDP paper).
 const SIZES: (u16, u16) = (9000, 9064);
+/// A bandwidth-delay product in packets, for profiles that follow the network: that of uet-htsim's plans at 100 Gb/s.
+const PRODUCT: u32 = 43;
 
 /// Returns every switch profile with its constants, as Markdown.
 pub fn profiles() -> String {
@@ -59,7 +61,8 @@ pub fn profiles() -> String {
          wire. `spec/deviations.toml` says where each comes from.\n"
     );
     for profile in &profiles::ALL {
-        let (packets, mark, line) = (profile.packets, ECN_MARK, BitRate::from_gbps(10));
+        let packets = profile.packets.unwrap_or(PRODUCT);
+        let (mark, line) = (ECN_MARK, BitRate::from_gbps(10));
         let sizes = Sizes { packets, payload_bytes, packet_bytes, mark, line };
         let about = profile.about.trim_end_matches('.');
         let _ = write!(text, "\n### `{}`\n\n{about}.\n\n", profile.name);

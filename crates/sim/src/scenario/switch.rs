@@ -238,8 +238,7 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
         Some(QueueSize::Packets(packets)) => packets,
         // The header queue follows the memory of the data queue.
         Some(QueueSize::Bytes(bytes)) => (bytes / u64::from(payload_bytes)).max(1) as u32,
-        None if profile.name == "uec" => bandwidth_delay_packets(context),
-        None => profile.packets,
+        None => profile.packets.unwrap_or_else(|| bandwidth_delay_packets(context)),
     };
     let (mark, line) = (ECN_MARK, slowest(context.topology));
     let mut choices = (profile.build)(Sizes { packets, payload_bytes, packet_bytes, mark, line });
