@@ -20,16 +20,18 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "llvm-lines"
 
-# Parts of mangled names (v0: the length of an identifier, then the identifier).
+# Parts of mangled names (v0: the length of an identifier, then the identifier). A wrapper's name holds those of what it wraps.
+WRAPPERS = "7PerPort|11RateLimited"
 PORTS = {
     "one queue": "4PortKj1_E",
     "two queues (NDP)": "4PortKj2_E",
     "eight queues": "4PortKj8_E",
-    "sojourn times and a rate limit (CoDel, FastLane)": "6CappedINtNt*7sojourn",
-    "priority drop (pFabric)": "6CappedINtNt*6urgent",
-    "ports that differ": "6Varied",
+    "sojourn times and a rate limit (CoDel, FastLane)": "11RateLimited.*9CodelPort",
+    "priority drop (pFabric)": "11RateLimited.*12PriorityDrop",
+    "two queues, ports that differ": "7PerPort.*4PortKj2_E",
+    "ports that differ, with DRR": "7PerPort.*3Drr",
 }
-TRANSPORTS = ["cbr", "ndp", "tcp", "dcqcn", "phost", "homa", "pfabric"]
+TRANSPORTS = ["cbr", "ndp", "tcp", "dcqcn", "phost", "homa", "pfabric", "nscc", "rccc", "hpcc"]
 
 
 def compiled():
@@ -77,12 +79,11 @@ def main():
     print(f"{total:>9,} lines of trimline-sim, {len(lines):,} functions")
     each = {}
     for name, part in PORTS.items():
-        pattern = re.compile(".*".join(re.escape(piece) for piece in part.split("*")))
-        generic = re.compile("8Switches|6Visits|6Switch")
+        is_wrapper = re.match(WRAPPERS, part) is not None
         each[f"port: {name}"] = sum(
             count
             for mangled, count in lines.items()
-            if pattern.search(mangled) and generic.search(mangled)
+            if re.search(part, mangled) and bool(re.search(WRAPPERS, mangled)) == is_wrapper
         )
     for name in TRANSPORTS:
         part = f"{len(name)}{name}"
