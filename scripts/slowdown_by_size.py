@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Slowdown by flow size, as the scripts of HPCC's authors print it: each row has the same share of the flows.
+
+Reads the flows.csv of all runs of each series, sorts the flows that ended by size, and cuts them into equal parts.
+A row has the part's largest size in bytes, and median, 95th and 99th percentile of the slowdown at the sender.
+
+    scripts/slowdown_by_size.py OUT [--workload NAME] [--parts 20] [--csv]
+
+OUT holds the series of one experiment or run, such as out/hpcc/hadoop. Python standard library only.
+
+Exit status: 0 done, 1 no flow ended, 2 misuse.
+"""
+
+import argparse
+import csv
+import math
+import sys
+from pathlib import Path
+
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def read(path, workload):
+    """Yields size and slowdown of each flow that ended."""
+    with path.open() as file:
+        for row in csv.DictReader(file):
+            is_chosen = workload in (None, row["workload"])
+            if is_chosen and row["size_bytes"] and row["fct_sender_ps"] and row["ideal_fct_sender_ps"]:
+                slowdown = int(row["fct_sender_ps"]) / int(row["ideal_fct_sender_ps"])
+                yield int(row["size_bytes"]), slowdown
+
+
+def quantile(values, share):
+    """The least value that a share of the values does not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def rows(flows, parts):
+    """The largest size of each part, its number of flows, and percentiles of their slowdowns."""
+    flows = sorted(flows)
+    for part in range(parts):
+        chosen = flows[part * len(flows) // parts : (part + 1) * len(flows) // parts]
+        if chosen:
+            slowdowns = [slowdown for _, slowdown in chosen]
+            yield chosen[-1][0], len(chosen), *(quantile(slowdowns, each) for each in SHARES.values())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="OUT")
+    parser.add_argument("--workload", metavar="NAME", help="flows of this workload only")
+    parser.add_argument("--parts", type=int, default=20, metavar="N")
+    parser.add_argument("--csv", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.parts < 1:
+        parser.error(f"--parts {arguments.parts}: expected at least 1")
+    series = {}
+    for path in sorted(arguments.folder.glob("**/flows.csv")):
+        place = path.relative_to(arguments.folder).parts
+        names = [name for name in place[:-1] if name != "runs" and not name.startswith("seed-")]
+        series.setdefault("/".join(names) or "-", []).extend(read(path, arguments.workload))
+    if not any(series.values()):
+        print(f"error: no flow that ended below {arguments.folder}", file=sys.stderr)
+        return 1
+    head = ["series", "up to B", "flows", *SHARES]
+    if arguments.csv:
+        csv.writer(sys.stdout).writerow(head)
+    else:
+        print("{:<24}{:>12}{:>9}{:>9}{:>9}{:>9}".format(*head))
+    for name, flows in series.items():
+        for size, count, *shares in rows(flows, arguments.parts):
+            if arguments.csv:
+                csv.writer(sys.stdout).writerow([name, size, count, *(f"{each:.4f}" for each in shares)])
+            else:
+                numbers = "".join(f"{each:>9.2f}" for each in shares)
+                print(f"{name:<24}{size:>12}{count:>9}{numbers}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
