@@ -20,7 +20,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "llvm-lines"
 
-# Parts of mangled names (v0: the length of an identifier, then the identifier). A wrapper's name holds those of what it wraps.
+# Parts of mangled names (v0: the length of an identifier, then the identifier). A wrapper's name contains its port's name.
 WRAPPERS = "7PerPort|11RateLimited"
 PORTS = {
     "one queue": "4PortKj1_E",

@@ -49,7 +49,7 @@ pub fn reference(transports: &Transports) -> String {
 
 /// Payload and wire size for which constants of profiles are shown (NDP paper).
 const SIZES: (u16, u16) = (9000, 9064);
-/// A bandwidth-delay product in packets, for profiles that follow the network: that of uet-htsim's plans at 100 Gb/s.
+/// A bandwidth-delay product in packets, for profiles that follow the network: uet-htsim has 43 in its plans at 100 Gb/s.
 const PRODUCT: u32 = 43;
 
 /// Returns every switch profile with its constants, as Markdown.

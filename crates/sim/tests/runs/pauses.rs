@@ -183,7 +183,7 @@ fn a_lost_pause_frame_stops_no_class_forever() {
     }
 }
 
-/// Frames from cores to the pods of the senders are lost, half of them.
+/// Half of the frames from cores to the pods of the senders are lost.
 #[test]
 fn a_lost_pause_frame_stops_no_port_of_a_switch_forever() {
     let pairs: Vec<(u32, u32)> = (4..16).map(|host| (host, 0)).collect();
