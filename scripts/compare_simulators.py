@@ -258,6 +258,21 @@ def plot(path, first, second):
     figure.savefig(path, dpi=150)
 
 
+# Options that act in some comparisons alone, with their defaults.
+OF_NDP = {"window": 23, "queue": 8, "profile": "csg-htsim", "order": "round-robin"}
+OF_RANDOM_FLOWS = {"flows": 1000, "min_size": 9_000, "max_size": 5_000_000, "within_ms": 5}
+OF_UET = {"control": "nscc"}
+
+
+def fill(parser, arguments, defaults, acts, where):
+    """Sets options that were not given to their defaults; refuses those that cannot act."""
+    for name, default in defaults.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+        elif not acts:
+            parser.error(f"--{name.replace('_', '-')} acts {where}")
+
+
 def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -274,16 +289,16 @@ def parsed():
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--matrix-seed", type=int, default=1)
     parser.add_argument("--hosts", type=int, default=128, help="of a FatTree")
-    parser.add_argument("--flows", type=int, default=1000)
-    parser.add_argument("--min-size", type=int, default=9_000, metavar="BYTES")
-    parser.add_argument("--max-size", type=int, default=5_000_000, metavar="BYTES")
+    parser.add_argument("--flows", type=int, help="default: 1000")
+    parser.add_argument("--min-size", type=int, metavar="BYTES", help="default: 9000")
+    parser.add_argument("--max-size", type=int, metavar="BYTES", help="default: 5000000")
     parser.add_argument(
         "--permutation", type=int, metavar="BYTES", help="one flow of this size from each host"
     )
-    parser.add_argument("--control", choices=("nscc", "rccc"), default="nscc", help="with --uet")
-    parser.add_argument("--within-ms", type=int, default=5)
-    parser.add_argument("--window", type=int, default=23, metavar="PACKETS")
-    parser.add_argument("--queue", type=int, default=8, metavar="PACKETS")
+    parser.add_argument("--control", choices=("nscc", "rccc"), help="with --uet; default: nscc")
+    parser.add_argument("--within-ms", type=int, help="default: 5")
+    parser.add_argument("--window", type=int, metavar="PACKETS", help="default: 23")
+    parser.add_argument("--queue", type=int, metavar="PACKETS", help="default: 8")
     parser.add_argument("--rate", default="10Gbps")
     parser.add_argument(
         "--payload", type=int, metavar="BYTES", help="default: 9000, with --uet 4086"
@@ -291,8 +306,8 @@ def parsed():
     parser.add_argument(
         "--peer-packet", type=int, metavar="BYTES", help="of a whole packet in the peer's matrix"
     )
-    parser.add_argument("--profile", default="csg-htsim", help="switch.profile")
-    parser.add_argument("--order", default="round-robin", help="transport.ndp.order")
+    parser.add_argument("--profile", help="switch.profile; default: csg-htsim")
+    parser.add_argument("--order", help="transport.ndp.order; default: round-robin")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of our run"
     )
@@ -302,6 +317,10 @@ def parsed():
         "--min", type=float, default=0.0, help="minimum correlation of log FCT"
     )
     arguments = parser.parse_args()
+    fill(parser, arguments, OF_NDP, not arguments.uet, "without --uet: NDP's")
+    fill(parser, arguments, OF_UET, bool(arguments.uet), "with --uet")
+    is_random = arguments.permutation is None
+    fill(parser, arguments, OF_RANDOM_FLOWS, is_random, "without --permutation")
     if arguments.peer_seeds < 2:
         parser.error(f"--peer-seeds {arguments.peer_seeds}: expected at least 2")
     if not arguments.trimline.exists():

@@ -54,6 +54,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.parts < 1:
         parser.error(f"--parts {arguments.parts}: expected at least 1")
+    if not arguments.folder.is_dir():
+        parser.error(f"no folder {arguments.folder}")
     series = {}
     for path in sorted(arguments.folder.glob("**/flows.csv")):
         place = path.relative_to(arguments.folder).parts

@@ -38,8 +38,8 @@ fn paths(place: &Place) -> Vec<serde_json::Value> {
     state["paths"].as_array().unwrap().clone()
 }
 
-/// Sends 200 requests until a load has used all paths, and returns them. A machine that stalls makes time-outs, and the
-/// scoreboard leaves out a path with many of them for a while.
+/// Sends 200 requests until a load has used all paths, and returns the paths. On a machine that stalls packets time out,
+/// and the scoreboard removes a path with many time-outs for a while.
 fn load_on_all_paths(
     testbed: &Testbed,
     client: &Namespace,
