@@ -270,7 +270,7 @@ def fill(parser, arguments, defaults, acts, where):
         if getattr(arguments, name) is None:
             setattr(arguments, name, default)
         elif not acts:
-            parser.error(f"--{name.replace('_', '-')} acts {where}")
+            parser.error(f"--{name.replace('_', '-')} acts only {where}")
 
 
 def parsed():
