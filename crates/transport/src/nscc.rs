@@ -44,7 +44,7 @@ pub use endpoint::Endpoint;
 /// Flag of data: answer at once, and again when nothing is missing any more.
 pub const ACK_REQUEST: u8 = 1 << 3;
 
-/// Flag of an ACK that answers an RTS: the echoed packet arrived before, so that it says nothing of a round trip.
+/// Flag of an ACK that answers an RTS: it echoes no packet, and the number in its place only says where the bitmap begins.
 pub const NO_ECHO: u8 = 1 << 3;
 
 /// Packets of an ACK's bitmap.

@@ -267,7 +267,7 @@ static GRAMMAR: Grammar = Grammar {
             "quick_adapt",
             Form::Word(&["delay", "loss", "off"]),
             "delay",
-            "When a window falls to what arrived in the last base round trip and target, if that is less than an eighth of the max: after a NACK, a time-out or a delay above four targets; after a NACK or a time-out; or never.",
+            "When a window falls to what arrived in the last base round trip and target, if that is less than an eighth of the max: after a NACK or a delay above four targets; after a NACK or a time-out; or never.",
         )
         .with_source("uet-htsim has delay, asteria-ns3 loss where switches trim")
         .with_samples(&["loss", "off"]),

@@ -23,7 +23,7 @@ pub(super) const FIRST: Key = computed(
     "first_credit",
     BYTES,
     "max_credit",
-    "Speculative credit of a flow's sender, with headers: the first NACK or PULL takes back what is left. At most max_credit.",
+    "Speculative credit of a flow's sender, with headers: the first answer takes back what is left. At most max_credit.",
 )
 .with_source("uet-htsim")
 .with_samples(&["1B", "20KB"]);

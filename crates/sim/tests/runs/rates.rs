@@ -46,7 +46,7 @@ const SCHEMES: [(&str, &str); 15] = [
     ),
     (
         "uec",
-        "Switches mark and trim packets and lose none, and the receiver's link is busy. *Missed* at 25 and 40 Gb/s with 1460 B: the bandwidth-delay product, which scales NSCC's steps, is an eighth and a sixth of the 150 KB of its constants, so the last flow, alone on the link, grows by 3 to 4 % a round trip (fast increase).",
+        "Switches mark and trim packets and lose none, and the receiver's link is busy. *Missed* at 25 Gb/s with 1460 B: the bandwidth-delay product, which scales NSCC's steps, is an eighth of the 150 KB of its constants, so the last flow, alone on the link, grows by 3 % a round trip (fast increase).",
     ),
     ("rccc", "Switches trim packets and lose none, and the receiver's link is busy."),
     (
@@ -135,9 +135,8 @@ impl Seen {
         match scheme {
             "ndp" | "rccc" => self.trimmed > 0 && self.dropped == 0 && is_busy,
             "uec" => {
-                // The misses that the purpose names: 92.9 and 91.5 %.
-                let is_missed =
-                    [25, 40].contains(&gbps) && plan.transports[0].payload_bytes() == 1460;
+                // The miss that the purpose names.
+                let is_missed = gbps == 25 && plan.transports[0].payload_bytes() == 1460;
                 self.marked > 0 && self.trimmed > 0 && self.dropped == 0 && is_busy != is_missed
             }
             "opf" => self.trimmed > 0 && self.detoured > 0 && self.dropped == 0 && is_busy,

@@ -22,7 +22,7 @@ pub enum QuickAdapt {
     Off,
     /// A NACK or a time-out (the specification with trimming, as asteria-ns3 cites it).
     Loss,
-    /// A NACK, a time-out, or a delay above four targets (uet-htsim).
+    /// A NACK, or a delay above four targets (uet-htsim).
     Delay,
 }
 

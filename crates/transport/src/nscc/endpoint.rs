@@ -245,7 +245,7 @@ impl Endpoint {
             }
         }
         let ack = receiver.rts(self.shell.host, packet);
-        ack.into_iter().for_each(|ack| self.shell.push_control(ack));
+        self.shell.push_control(ack);
     }
 
     fn on_answer(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {

@@ -115,13 +115,12 @@ impl Receiver {
         Packet { marks: echoed(packet), ..ack }
     }
 
-    /// Returns the answer to an RTS: an ACK whose echo is the last packet of those that arrived in order, if there is one.
-    pub(super) fn rts(&mut self, host: HostId, packet: &Packet) -> Option<Packet> {
-        let sequence = self.arrivals.base().checked_sub(1)?;
-        let header = Header { sequence, ..packet.header };
+    /// Returns the answer to an RTS: an ACK without an echo.
+    pub(super) fn rts(&mut self, host: HostId, packet: &Packet) -> Packet {
+        let header = Header { sequence: self.arrivals.base(), ..packet.header };
         let mut ack = self.ack(host, &Packet { header, marks: 0, ..*packet });
         ack.header.flags = ack.header.flags.with(NO_ECHO);
-        Some(ack)
+        ack
     }
 
     /// Returns a PULL with the count of all quanta granted.

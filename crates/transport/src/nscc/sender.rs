@@ -216,7 +216,8 @@ impl Sender {
         debug_assert!(self.is_ready(), "only flows that may send have a turn");
         let sequence = self.next_to_send().expect("a flow with a turn has a packet");
         let path = self.paths.next_numbered();
-        let attempt = if self.again.remove(&sequence) {
+        let is_resent = self.again.remove(&sequence);
+        let attempt = if is_resent {
             let record = self.record(sequence).expect("a packet to resend has a record");
             let attempt = (record.attempt + 1) & 3;
             let was_trimmed = record.state == State::Trimmed;
@@ -241,12 +242,12 @@ impl Sender {
                 Header::data_extra(length, self.target(now, active, config) as u16);
         }
         let syn = if self.was_received { 0 } else { Flags::SYN };
-        // uet-htsim: nothing more will follow soon. Chosen: nor may a narrow window wait for packets that it will not
-        // send, should it shrink.
+        // uet-htsim: nothing more will follow soon, or it is sent again. Chosen: nor may a narrow window wait for packets
+        // that it will not send, should it shrink.
         let two_acks = 2 * u64::from(config.ack_every);
         let is_narrow = self.window.as_ref().is_some_and(|window| window.bytes() < two_acks);
         let is_ready = self.is_ready();
-        let asks = if is_ready && !is_narrow { 0 } else { ACK_REQUEST };
+        let asks = if is_ready && !is_narrow && !is_resent { 0 } else { ACK_REQUEST };
         let flags = packet.header.flags.with(syn | asks);
         packet.header.flags = flags.with_class(self.class).with_attempt(attempt);
         packet.marks = Packet::MARK_ECT;
@@ -260,22 +261,27 @@ impl Sender {
             return false;
         }
         let header = &packet.header;
+        let is_echo = !header.flags.contains(NO_ECHO);
         let echo = whole((header.sequence >> 16) as u16, self.base);
         let until = whole(header.sequence as u16, self.base);
         let beyond = header.extra >> 16;
-        if until > self.next() || until.saturating_add(beyond) > self.next() || echo >= self.next()
-        {
+        let next = self.next();
+        if until > next || until.saturating_add(beyond) > next || is_echo && echo >= next {
             return false;
         }
         let attempt = header.flags.attempt();
-        let is_echo = !header.flags.contains(NO_ECHO);
         let echoed = self.record(echo).filter(|record| is_echo && record.attempt == attempt);
         let echoed = echoed.map(|record| (record.at, record.path));
         let first = bitmap_base(echo, until);
         for place in (0..BITMAP).filter(|place| header.extra >> place & 1 != 0) {
             self.arrived(first.wrapping_add(place));
         }
-        self.arrived(echo);
+        if is_echo {
+            self.arrived(echo);
+        }
+        if let Some(credit) = &mut self.credit {
+            credit.answered(is_echo);
+        }
         while self.base < until {
             self.arrived(self.base);
             self.known -= 1;
@@ -341,8 +347,13 @@ impl Sender {
             return;
         }
         record.state = State::Trimmed;
-        let path = record.path;
+        let (at, path) = (record.at, record.path);
         self.in_flight -= 1;
+        if packet.header.kind == Kind::Nack
+            && let Some(window) = &mut self.window
+        {
+            window.sample(now.saturating_since(at), &config.law);
+        }
         // uet-htsim: what the last hop trimmed, another path would not have saved.
         let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
         let feedback = match is_last_hop {

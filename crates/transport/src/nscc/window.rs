@@ -201,7 +201,7 @@ impl Window {
 
     /// Handles a time-out of a packet of `bytes`.
     pub(super) fn timed_out(&mut self, law: &Law, bytes: u64) {
-        self.has_lost = true;
+        self.has_lost |= law.quick_adapt == QuickAdapt::Loss;
         self.shrink(law, bytes);
     }
 
@@ -210,8 +210,9 @@ impl Window {
         self.bound(law);
     }
 
-    /// A round trip that is shorter than the base is the base: the peer is nearer than the farthest host.
-    fn sample(&mut self, round_trip: TimeDelta, law: &Law) {
+    /// A round trip that is shorter than the base is the base: the peer is nearer than the farthest host. uet-htsim: a
+    /// NACK's counts too, although the rest of the packet did not go all the way.
+    pub(super) fn sample(&mut self, round_trip: TimeDelta, law: &Law) {
         if round_trip < self.base {
             self.base = round_trip;
             self.max = max_window(law, round_trip).max(law.first.unwrap_or(0));
@@ -465,14 +466,15 @@ mod tests {
 
     #[test]
     fn quick_adapt_needs_a_loss_or_a_very_late_ack_and_little_that_arrived() {
-        let adapted = |quick_adapt, bytes: u64, delay: u64, is_lost: bool| {
+        let nothing = |_: &mut Window, _: &Law| {};
+        let nack = |window: &mut Window, law: &Law| window.trimmed(us(5), law, 0, 0);
+        let timeout = |window: &mut Window, law: &Law| window.timed_out(law, 0);
+        let adapted = |quick_adapt, bytes: u64, delay: u64, loss: fn(&mut Window, &Law)| {
             let law = Law { quick_adapt, ..law(100) };
             let mut window = Window::new(Time::ZERO, &law);
             // The first ACK begins a period of 21 us.
             ack(&mut window, &law, 1, 64, 8, true);
-            if is_lost {
-                window.timed_out(&law, 0);
-            }
+            loss(&mut window, &law);
             ack(&mut window, &law, 22, bytes / 2, 8, true);
             assert_eq!(window.adapted(), 0, "the period is not over");
             ack(&mut window, &law, 23, bytes - bytes / 2, delay, true);
@@ -480,15 +482,17 @@ mod tests {
         };
         use QuickAdapt::{Delay, Loss, Off};
         // An eighth of 225,000 B.
-        assert_eq!(adapted(Delay, 28_124, 8, true), Some(28_124));
-        assert_eq!(adapted(Delay, 28_125, 8, true), None);
-        assert_eq!(adapted(Delay, 10_000, 8, false), None);
-        assert_eq!(adapted(Delay, 10_000, 37, false), Some(10_000));
-        assert_eq!(adapted(Delay, 10_000, 36, false), None, "four targets are not above four");
-        assert_eq!(adapted(Loss, 10_000, 37, false), None);
-        assert_eq!(adapted(Loss, 10_000, 8, true), Some(10_000));
-        assert_eq!(adapted(Off, 10_000, 37, true), None);
-        assert_eq!(adapted(Loss, 1_000, 8, true), Some(4_160), "a packet at least");
+        assert_eq!(adapted(Delay, 28_124, 8, nack), Some(28_124));
+        assert_eq!(adapted(Delay, 28_125, 8, nack), None);
+        assert_eq!(adapted(Delay, 10_000, 8, nothing), None);
+        assert_eq!(adapted(Delay, 10_000, 8, timeout), None, "uet-htsim has NACKs alone");
+        assert_eq!(adapted(Delay, 10_000, 37, nothing), Some(10_000));
+        assert_eq!(adapted(Delay, 10_000, 36, nothing), None, "four targets are not above four");
+        assert_eq!(adapted(Loss, 10_000, 37, nothing), None);
+        assert_eq!(adapted(Loss, 10_000, 8, nack), Some(10_000));
+        assert_eq!(adapted(Loss, 10_000, 8, timeout), Some(10_000));
+        assert_eq!(adapted(Off, 10_000, 37, nack), None);
+        assert_eq!(adapted(Loss, 1_000, 8, nack), Some(4_160), "a packet at least");
     }
 
     #[test]

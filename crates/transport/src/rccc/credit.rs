@@ -5,6 +5,10 @@ use trimline_packet::{Time, TimeDelta};
 use super::{QUANTUM, Rule};
 use crate::timers::doubled;
 
+/// Time-outs after which a flow asks again although the receiver has heard it, for PULLs may be lost (chosen: uet-htsim
+/// has no such time).
+const HEARD_TIMEOUTS: u64 = 16;
+
 /// The demand of a flow at the time of a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
@@ -31,8 +35,8 @@ pub(crate) struct Account {
     is_speculative: bool,
     /// Time of the last packet with a target, or of the last PULL.
     stated_at: Time,
-    /// RTSs since the last PULL.
-    asked: u8,
+    /// RTSs in a row without an answer.
+    unanswered: u8,
 }
 
 impl Account {
@@ -42,7 +46,7 @@ impl Account {
             granted: 0,
             is_speculative: true,
             stated_at: now,
-            asked: 0,
+            unanswered: 0,
         }
     }
 
@@ -62,7 +66,7 @@ impl Account {
         self.left -= bytes as i64;
     }
 
-    /// The first NACK or PULL: the receiver has taken over, and takes back what is left.
+    /// The first answer: the receiver has taken over, and takes back what is left.
     pub(crate) fn stop_speculating(&mut self) {
         if self.is_speculative {
             self.is_speculative = false;
@@ -79,7 +83,7 @@ impl Account {
             self.left = (self.left + bytes).min(rule.max as i64);
             self.granted = granted;
         }
-        (self.stated_at, self.asked) = (now, 0);
+        (self.stated_at, self.unanswered) = (now, 0);
     }
 
     /// Returns the target of a packet that goes now: the count of quanta up to which credit is wanted.
@@ -97,9 +101,14 @@ impl Account {
         self.granted.wrapping_add_signed(quanta as i32)
     }
 
-    /// The time at which a flow without credit asks by RTS.
+    /// The time at which a flow without credit asks by RTS. A receiver that has heard it may have many flows to serve
+    /// first; data that it has not heard has time-outs of its own.
     pub(crate) fn asks_at(&self, rto: TimeDelta, doublings: u8) -> Time {
-        self.stated_at.saturating_add(doubled(rto, self.asked.min(doublings)))
+        let wait = match self.unanswered {
+            0 => rto * HEARD_TIMEOUTS,
+            rts => doubled(rto, (rts - 1).min(doublings)),
+        };
+        self.stated_at.saturating_add(wait)
     }
 
     /// Returns whether an RTS may go: one in a round trip.
@@ -109,7 +118,15 @@ impl Account {
 
     /// Counts an RTS.
     pub(crate) fn asked(&mut self) {
-        self.asked = self.asked.saturating_add(1);
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// Handles an ACK, of data or of an RTS.
+    pub(crate) fn answered(&mut self, is_of_data: bool) {
+        self.stop_speculating();
+        if !is_of_data {
+            self.unanswered = 0;
+        }
     }
 }
 
@@ -199,20 +216,31 @@ mod tests {
     }
 
     #[test]
-    fn an_rts_waits_longer_each_time_until_a_pull() {
+    fn an_unanswered_rts_is_sent_again_and_one_that_was_heard_waits_for_its_turn() {
         let (rto, rule) = (TimeDelta::from_us(100), rule(100));
         let mut account = Account::new(Time::ZERO, &rule);
         account.target(us(7), &wanted(1, 0), &rule);
-        assert_eq!(account.asks_at(rto, 6), us(107));
+        assert_eq!(
+            account.asks_at(rto, 6),
+            us(1_607),
+            "the packet with the target has its own time-out"
+        );
         assert!(!account.may_ask(us(16), TimeDelta::from_us(10)));
         assert!(account.may_ask(us(17), TimeDelta::from_us(10)));
         account.target(us(107), &wanted(1, 0), &rule);
+        account.asked();
+        assert_eq!(account.asks_at(rto, 6), us(207));
         account.asked();
         assert_eq!(account.asks_at(rto, 6), us(307));
         (0..300).for_each(|_| account.asked());
         assert_eq!(account.asks_at(rto, 6), us(107 + 6_400));
         assert_eq!(account.asks_at(rto, 0), us(207), "without doubling");
+        account.answered(true);
+        assert_eq!(account.asks_at(rto, 6), us(107 + 6_400), "an ACK of data");
+        account.answered(false);
+        assert_eq!(account.asks_at(rto, 6), us(1_707));
+        account.asked();
         account.pulled(us(400), 0, &rule);
-        assert_eq!(account.asks_at(rto, 6), us(500));
+        assert_eq!(account.asks_at(rto, 6), us(2_000));
     }
 }

@@ -75,9 +75,9 @@ fn a_pull_lets_as_much_go_as_it_grants_and_the_debt_is_paid_first() {
     assert_eq!(targets(&sent[2..]), [36 + (18_750 + 534 + 255) / 256]);
 }
 
-/// uet-htsim: speculation ends with the first NACK, and what is left is taken back.
+/// uet-htsim: speculation ends with the first answer, and what is left is taken back.
 #[test]
-fn a_nack_or_a_pull_takes_back_speculative_credit() {
+fn any_answer_takes_back_speculative_credit() {
     let mut lone = Lone::with(alone(), 3);
     assert_eq!(
         targets(&lone.all()),
@@ -92,15 +92,21 @@ fn a_nack_or_a_pull_takes_back_speculative_credit() {
     assert_eq!(sent[0].header.sequence, 1);
     assert_eq!(lone.endpoint.credit(0), 768 - 1_500);
     assert_eq!(targets(&sent), [3 + 3], "nothing but the debt of 732 bytes");
+    let mut lone = Lone::with(alone(), 3);
+    lone.all();
+    lone.at(8).receive(&ack(0, 1, &[]));
+    assert_eq!(lone.endpoint.credit(0), 0);
 }
 
 #[test]
-fn a_flow_without_credit_asks_by_rts_again_and_again() {
+fn a_flow_without_credit_asks_by_rts_until_it_is_heard() {
     let mut lone = Lone::with(alone(), 40);
     lone.all();
     lone.at(12).receive(&ack(12, 13, &[]));
-    assert_eq!(lone.endpoint.poll_timeout(), us(100), "after the last target");
     lone.at(100).expire();
+    assert_eq!(lone.all(), []);
+    assert_eq!(lone.endpoint.poll_timeout(), us(1_600), "the ACK says that the target was heard");
+    lone.at(1_600).expire();
     let rts = lone.all();
     assert_eq!(rts.len(), 1);
     let header = rts[0].header;
@@ -108,14 +114,24 @@ fn a_flow_without_credit_asks_by_rts_again_and_again() {
     assert!(rts[0].service == Service::Control && rts[0].wire_bytes == 64);
     assert_eq!(header.sequence, (18_750 + 750_u32).div_ceil(256));
     assert_eq!(lone.endpoint.sender_statistics(0).rts_sent, 1);
-    // It is repeated after twice the time; a PULL makes it short again.
-    assert_eq!(lone.endpoint.poll_timeout(), us(300));
-    lone.at(300).expire();
+    // It is repeated, and the wait doubles, until an answer.
+    assert_eq!(lone.endpoint.poll_timeout(), us(1_700));
+    lone.at(1_700).expire();
     assert_eq!(lone.all().len(), 1);
-    lone.at(350).receive(&pull(1));
+    assert_eq!(lone.endpoint.poll_timeout(), us(1_900));
+    let mut answer = ack(13, 13, &[]);
+    answer.header.flags = answer.header.flags.with(NO_ECHO);
+    lone.at(1_710).receive(&answer);
+    assert_eq!(lone.endpoint.poll_timeout(), us(1_900), "a timer may come early");
+    lone.at(1_900).expire();
+    assert_eq!(lone.all(), []);
+    assert_eq!(lone.endpoint.poll_timeout(), us(3_300));
+    lone.at(2_000).receive(&pull(1));
     assert_eq!(lone.numbers(), [], "256 bytes do not pay the debt");
-    lone.at(450).expire();
-    assert_eq!(lone.all().len(), 1);
+    lone.at(3_300).expire();
+    assert_eq!(lone.all(), []);
+    lone.at(3_600).expire();
+    assert_eq!(lone.all().len(), 1, "PULLs may be lost");
     // Nothing was lost.
     assert_eq!(lone.endpoint.sender_statistics(0).timeouts, 0);
 }
@@ -177,7 +193,7 @@ fn beneath_nscc_a_packet_needs_window_and_credit() {
 fn beneath_nscc_a_trim_at_the_last_hop_takes_nothing_from_the_window() {
     let mut lone = Lone::with(both(), 40);
     lone.all();
-    lone.at(8).receive(&Packet { marks: Packet::MARK_LAST_HOP, ..nack(5, 0) });
+    lone.at(10).receive(&Packet { marks: Packet::MARK_LAST_HOP, ..nack(5, 0) });
     assert_eq!(lone.endpoint.window(0).0, 18_750);
     lone.receive(&nack(6, 0));
     assert_eq!(lone.endpoint.window(0).0, 17_250);
@@ -232,7 +248,9 @@ fn a_trimmed_packet_and_an_rts_get_a_pull_although_nothing_more_is_asked_for() {
     rts.header.flags = Flags::default().with(Flags::FROM_OPENER | Flags::SYN);
     let mut lone = Lone::new(alone());
     lone.receive(&rts);
-    assert_eq!(pulls(&mut lone), [0], "it begins the flow");
+    let sent = lone.all();
+    assert_eq!((sent[0].header.kind, sent[0].header.sequence), (Kind::Ack, 0), "nothing arrived");
+    assert_eq!((sent[1].header.kind, sent[1].header.sequence), (Kind::Pull, 0));
     rts.header.sequence = 5;
     lone.at(100).receive(&rts);
     assert_eq!(pulls(&mut lone)[0], 5);
@@ -256,17 +274,17 @@ fn a_flow_that_has_all_gets_no_credit_and_an_rts_of_it_an_ack() {
     let sent = lone.all();
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].header.kind, Kind::Ack);
-    assert_eq!((sent[0].header.sequence, sent[0].header.flags.bits()), (1 << 16 | 2, NO_ECHO));
+    assert_eq!((sent[0].header.sequence, sent[0].header.flags.bits()), (2 << 16 | 2, NO_ECHO));
     lone.endpoint.forget(0);
     assert_eq!(lone.endpoint.transmit_at(trimline_transport::Allowed::ALL), Time::NEVER);
 }
 
-/// The echo of an ACK for an RTS is no packet that has just arrived.
+/// An ACK for an RTS echoes no packet.
 #[test]
 fn an_ack_for_an_rts_ends_the_flow_and_says_nothing_of_the_round_trip() {
     let mut lone = Lone::with(both(), 3);
     lone.all();
-    let mut ack = ack(2, 3, &[]);
+    let mut ack = ack(3, 3, &[]);
     ack.header.flags = ack.header.flags.with(NO_ECHO);
     lone.at(90).receive(&ack);
     assert!(lone.has_ended());

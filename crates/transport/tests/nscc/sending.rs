@@ -73,12 +73,12 @@ fn counted_packets_leave_the_flight_and_named_ones_are_not_resent() {
 fn a_trimmed_packet_is_resent_first_and_once() {
     let mut lone = Lone::with(config(), 40);
     lone.all();
-    lone.at(8).receive(&nack(5, 0));
+    lone.at(10).receive(&nack(5, 0));
     assert_eq!(lone.endpoint.window(0), (17_250, 16_500));
     assert_eq!(lone.numbers(), [], "the window has shrunk by the packet");
     lone.receive(&nack(5, 0));
     assert_eq!(lone.endpoint.window(0), (17_250, 16_500), "a NACK counts once");
-    lone.at(9).receive(&ack(0, 1, &[]));
+    lone.at(11).receive(&ack(0, 1, &[]));
     let again = lone.all();
     let seen: Vec<(u32, u8)> = again
         .iter()
@@ -100,6 +100,35 @@ fn a_trimmed_packet_is_resent_first_and_once() {
     lone.receive(&returned);
     assert_eq!(lone.endpoint.sender_statistics(0).returned, 1);
     assert_eq!(lone.endpoint.window(0).1, 13_500);
+}
+
+/// uet-htsim: a resent packet asks for an ACK, although more may follow it.
+#[test]
+fn a_resent_packet_asks_for_an_ack() {
+    let mut lone = Lone::with(config(), 40);
+    lone.all();
+    lone.at(10).receive(&nack(5, 0));
+    lone.at(11).receive(&ack(3, 4, &[]));
+    let asks = |packet: &Packet| packet.header.flags.contains(ACK_REQUEST);
+    let sent: Vec<(u32, bool)> =
+        lone.all().iter().map(|packet| (packet.header.sequence, asks(packet))).collect();
+    assert_eq!(sent, [(5, true), (12, false), (13, false), (14, true)]);
+}
+
+/// uet-htsim: the time until a NACK counts as a round trip, although only a header went all the way.
+#[test]
+fn a_nack_lowers_the_base_round_trip() {
+    let mut lone = Lone::with(config(), 40);
+    lone.all();
+    lone.at(6).receive(&nack(5, 0));
+    assert_eq!(lone.endpoint.window(0).0, 6 * 1_250 * 3 / 2, "the max of 6 us at 10 Gb/s");
+    // A switch returns a header from halfway.
+    let mut lone = Lone::with(config(), 40);
+    let mut returned = lone.all()[5];
+    returned.trim(64);
+    returned.bounce();
+    lone.at(6).receive(&returned);
+    assert_eq!(lone.endpoint.window(0).0, 17_250);
 }
 
 /// Each packet has the time-out from its own sending on, which doubles while nothing new arrives.
