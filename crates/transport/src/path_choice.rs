@@ -83,7 +83,11 @@ struct Rounds {
 
 /// Penalties of paths that have one, by number.
 #[derive(Debug, Default)]
-struct Penalties(SmallVec<[(u16, u8); 4]>);
+struct Penalties {
+    sums: SmallVec<[(u16, u8); 4]>,
+    /// A bit for each number up to the highest that ever had one: most numbers are looked at only to skip them.
+    has_one: SmallVec<[u64; 1]>,
+}
 
 /// uet-htsim: the max penalty, which is also a time-out's.
 const MAX_PENALTY: u8 = 15;
@@ -113,12 +117,17 @@ struct Ring {
     explores: u8,
 }
 
+const fn bit_of(path: u16) -> (usize, u64) {
+    (path as usize / 64, 1 << (path % 64))
+}
+
 fn draw(stream: &mut RngStream, bound: u32) -> u32 {
     // The bias of the multiplication is below 2^-16.
     (((stream.next_u64() >> 32) * u64::from(bound)) >> 32) as u32
 }
 
 impl Rounds {
+    #[inline]
     fn next(&mut self, count: u32, stream: &mut RngStream) -> u16 {
         let size = count.next_power_of_two();
         loop {
@@ -135,28 +144,43 @@ impl Rounds {
 }
 
 impl Penalties {
+    fn place_of(&self, path: u16) -> Result<usize, usize> {
+        self.sums.binary_search_by_key(&path, |&(path, _)| path)
+    }
+
     fn add(&mut self, path: u16, penalty: u8) {
-        match self.0.binary_search_by_key(&path, |&(path, _)| path) {
+        match self.place_of(path) {
             Ok(place) => {
-                let sum = self.0[place].1.saturating_add(penalty);
-                self.0[place].1 = sum.min(MAX_PENALTY);
+                let sum = self.sums[place].1.saturating_add(penalty);
+                self.sums[place].1 = sum.min(MAX_PENALTY);
             }
-            Err(place) => self.0.insert(place, (path, penalty)),
+            Err(place) => {
+                self.sums.insert(place, (path, penalty));
+                let (word, bit) = bit_of(path);
+                if self.has_one.len() <= word {
+                    self.has_one.resize(word + 1, 0);
+                }
+                self.has_one[word] |= bit;
+            }
         }
     }
 
-    /// Returns whether a path has a penalty, and takes one off it if `takes`.
-    fn has(&mut self, path: u16, takes: bool) -> bool {
-        let Ok(place) = self.0.binary_search_by_key(&path, |&(path, _)| path) else {
-            return false;
-        };
-        if takes {
-            self.0[place].1 -= 1;
-            if self.0[place].1 == 0 {
-                self.0.remove(place);
-            }
+    /// Returns whether a path has a penalty.
+    #[inline]
+    fn has(&self, path: u16) -> bool {
+        let (word, bit) = bit_of(path);
+        self.has_one.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// Takes one off the penalty of a path.
+    fn take_one(&mut self, path: u16) {
+        let Ok(place) = self.place_of(path) else { return };
+        self.sums[place].1 -= 1;
+        if self.sums[place].1 == 0 {
+            self.sums.remove(place);
+            let (word, bit) = bit_of(path);
+            self.has_one[word] &= !bit;
         }
-        true
     }
 }
 
@@ -344,11 +368,15 @@ impl Numbered {
     /// or not.
     fn without_penalty(&mut self, count: u32) -> u16 {
         let mut path = self.rounds.next(count, &mut self.stream);
-        for skipped in 0..=count {
-            if !self.penalties.has(path, skipped == 0) || skipped == count {
+        if !self.penalties.has(path) {
+            return path;
+        }
+        self.penalties.take_one(path);
+        for _ in 0..count {
+            path = self.rounds.next(count, &mut self.stream);
+            if !self.penalties.has(path) {
                 break;
             }
-            path = self.rounds.next(count, &mut self.stream);
         }
         path
     }
@@ -448,7 +476,7 @@ mod tests {
         let mut number = 1;
         loop {
             let Rule::ByNumber(numbered) = &chooser.0 else { panic!("by number") };
-            let before = numbered.penalties.0.len();
+            let before = numbered.penalties.sums.len();
             let paths = round(&mut chooser, 128 - before as u16);
             if paths.contains(&77) {
                 return number;
