@@ -242,8 +242,7 @@ fn record_departure<P: OutputPort>(
     handle: Handle,
 ) {
     if let Some(pauses) = &mut core.pauses {
-        let packet = core.arena.packet(handle);
-        pauses.departs(number, handle, node.port.classify(model, packet), packet.wire_bytes);
+        pauses.departs(number, handle);
     }
     if core.watches_departures {
         watch_departure(core, (number, node), model, now, handle);

@@ -92,9 +92,9 @@ pub(crate) struct PauseCounters {
     pub(crate) stopped_for: TimeDelta,
 }
 
-/// The input of the packet on a port's wire.
+/// What a packet counts for, and at which input.
 #[derive(Clone, Copy, Default)]
-struct OnWire {
+struct Counted {
     input: u32,
     class: u8,
     /// Zero for a packet that does not count.
@@ -160,14 +160,14 @@ pub(crate) struct Pauses {
     /// these, so that their packets leave the two tables above alone.
     has_due: Shared<bool>,
     /// By port: the packet on its wire.
-    on_wire: Shared<OnWire>,
+    on_wire: Shared<Counted>,
     /// By node: the sender on the same link in the other direction.
     pub(crate) opposite: Shared<u32>,
     switch_of: Shared<u32>,
     /// By switch: inputs that may cross XOFF or XON within a lookahead.
     restless: Shared<u32>,
-    /// By handle: the port by whose input the packet came.
-    came_by: Vec<u32>,
+    /// By handle: the packet at the port by whose input it came.
+    came_by: Vec<Counted>,
     /// By class: the packet classes that hosts may not send while it is stopped.
     of_hosts: [u8; CLASSES],
     /// Nodes whose pauses were forgotten between two events.
@@ -233,7 +233,7 @@ impl Pauses {
             senders: vec![Sender::FREE; routes.nodes() as usize].into(),
             inputs,
             has_due: vec![false; routes.ports() as usize].into(),
-            on_wire: vec![OnWire::default(); routes.ports() as usize].into(),
+            on_wire: vec![Counted::default(); routes.ports() as usize].into(),
             opposite: opposite.into(),
             switch_of: (0..routes.ports()).map(|port| routes.switch_of(port)).collect(),
             restless: restless.into(),
@@ -301,10 +301,12 @@ impl Pauses {
         now: Time,
     ) -> Arrival {
         if self.came_by.len() <= handle.index() {
-            self.came_by.resize(handle.index() + 1, 0);
+            self.came_by.resize(handle.index() + 1, Counted::default());
         }
-        self.came_by[handle.index()] = input;
-        if self.model.lossless >> class & 1 == 0 {
+        let is_counted = self.model.lossless >> class & 1 != 0;
+        self.came_by[handle.index()] =
+            Counted { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
+        if !is_counted {
             return Arrival::Counted;
         }
         let at = &mut self.inputs[input as usize];
@@ -350,17 +352,15 @@ impl Pauses {
         self.disturbed.push(port);
     }
 
-    pub(crate) fn departs(&mut self, port: u32, handle: Handle, class: usize, bytes: u16) {
-        let is_counted = self.model.lossless >> class & 1 != 0;
-        let input = self.came_by[handle.index()];
-        self.on_wire[port as usize] =
-            OnWire { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
+    #[inline]
+    pub(crate) fn departs(&mut self, port: u32, handle: Handle) {
+        self.on_wire[port as usize] = self.came_by[handle.index()];
     }
 
     /// Records that a packet's last bit has left. Returns the input whose sender must be notified, if any.
     #[inline]
     pub(crate) fn leaves(&mut self, port: u32, now: Time) -> Option<u32> {
-        let OnWire { input, class, bytes } = mem::take(&mut self.on_wire[port as usize]);
+        let Counted { input, class, bytes } = mem::take(&mut self.on_wire[port as usize]);
         if bytes == 0 {
             return None;
         }
@@ -395,7 +395,7 @@ impl Pauses {
 
     /// Port by whose input a waiting packet came.
     pub(crate) fn input_of(&self, handle: Handle) -> u32 {
-        self.came_by[handle.index()]
+        self.came_by[handle.index()].input
     }
 
     /// Maximum duration of a pause on a link of this rate.
