@@ -131,6 +131,48 @@ fn a_nack_lowers_the_base_round_trip() {
     assert_eq!(lone.endpoint.window(0).0, 17_250);
 }
 
+/// A flow of which nothing but headers arrive waits from the 64th round trip on, longer each time, until something
+/// arrives.
+#[test]
+fn a_flow_whose_packets_are_all_trimmed_waits_longer_each_time() {
+    let mut lone = Lone::with(config(), 1);
+    lone.all();
+    let mut at = 0;
+    let mut waits = Vec::new();
+    for attempt in 0..75_u8 {
+        at += 10;
+        lone.at(at).receive(&nack(0, attempt & 3));
+        let before = at;
+        while lone.numbers() != [0] {
+            // A timer may come early.
+            at = at.max(lone.endpoint.poll_timeout().as_ps().div_ceil(1_000_000));
+            lone.at(at).expire();
+        }
+        waits.extend(Some(at - before).filter(|&wait| wait > 0));
+    }
+    assert_eq!(waits.len(), 12, "{waits:?}");
+    for (wait, base) in waits.iter().zip([10, 20, 40, 80, 160, 320, 640, 640, 640, 640, 640, 640]) {
+        assert!((base / 2..=base * 3 / 2 + 1).contains(wait), "{waits:?}");
+    }
+    let mut lone = Lone::with(config(), 2);
+    let mut sent = lone.all();
+    for round in 1..=120_u64 {
+        lone.at(10 * round);
+        if round == 60 {
+            lone.receive(&ack(0, 1, &[]));
+            sent.retain(|packet| packet.header.sequence == 1);
+        }
+        for packet in &sent {
+            lone.receive(&nack(packet.header.sequence, packet.header.flags.attempt()));
+        }
+        sent = lone.all();
+        assert_eq!(
+            sent.last().map(|packet| packet.header.sequence >= u32::from(round >= 60)),
+            Some(true)
+        );
+    }
+}
+
 /// Each packet has the time-out from its own sending on, which doubles while nothing new arrives.
 #[test]
 fn packets_time_out_one_by_one() {
