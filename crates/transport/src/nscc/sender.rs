@@ -119,7 +119,9 @@ impl Sender {
             counted: 0,
             order: VecDeque::new(),
             again: BTreeSet::new(),
-            window: config.control.has_window().then(|| Window::new(now, &config.law)),
+            window: config.control.has_window().then(|| {
+                Window::new(now, &config.law, u64::from(payload) + u64::from(Packet::HEADER_BYTES))
+            }),
             credit: config.control.credit().map(|rule| Account::new(now, rule)),
             in_a_row: 0,
             calm_since: now,

@@ -75,6 +75,8 @@ pub(super) struct Window {
     /// With [`PLACES`] binary places.
     value: u64,
     base: TimeDelta,
+    /// A full packet of the flow, in bytes on the wire.
+    min: u64,
     max: u64,
     mean: Mean,
     /// Sum of increases in 1 / [`UNIT`], and the bytes since it was applied.
@@ -96,12 +98,14 @@ pub(super) struct Window {
 }
 
 impl Window {
-    pub(super) fn new(now: Time, law: &Law) -> Window {
+    /// The window of a flow whose full packets have `packet_bytes`.
+    pub(super) fn new(now: Time, law: &Law, packet_bytes: u64) -> Window {
         let max = max_window(law, law.base);
         let first = law.first.unwrap_or(max);
         let mut window = Window {
             value: first << PLACES,
             base: law.base,
+            min: packet_bytes.min(law.packet_bytes.into()),
             max,
             mean: Mean::default(),
             sum: 0,
@@ -118,7 +122,7 @@ impl Window {
             adapted: 0,
         };
         window.max = max.max(first);
-        window.bound(law);
+        window.bound();
         window
     }
 
@@ -168,11 +172,11 @@ impl Window {
             (true, false) => self.fall(now, law),
             (true, true) => {}
         }
-        self.bound(law);
+        self.bound();
         let is_due = now.saturating_since(self.applied_at) > law.base;
         if self.received > PACKETS * u64::from(law.packet_bytes) || is_due {
             self.apply(now, law);
-            self.bound(law);
+            self.bound();
         }
     }
 
@@ -180,7 +184,7 @@ impl Window {
     /// returned counts as a NACK.
     pub(super) fn trimmed(&mut self, now: Time, law: &Law, bytes: u64, in_flight: u64) {
         if !self.heard_of_trim(now, law, bytes, in_flight) {
-            self.shrink(law, bytes);
+            self.shrink(bytes);
         }
     }
 
@@ -202,12 +206,12 @@ impl Window {
     /// Handles a time-out of a packet of `bytes`.
     pub(super) fn timed_out(&mut self, law: &Law, bytes: u64) {
         self.has_lost |= law.quick_adapt == QuickAdapt::Loss;
-        self.shrink(law, bytes);
+        self.shrink(bytes);
     }
 
-    fn shrink(&mut self, law: &Law, bytes: u64) {
+    fn shrink(&mut self, bytes: u64) {
         self.value = self.value.saturating_sub(bytes << PLACES);
-        self.bound(law);
+        self.bound();
     }
 
     /// A round trip that is shorter than the base is the base: the peer is nearer than the farthest host. uet-htsim: a
@@ -251,7 +255,7 @@ impl Window {
             let is_little = self.achieved < self.max / GATE;
             if self.period_ends.is_some() && (self.has_lost || is_late) && is_little {
                 self.value = self.achieved << PLACES;
-                self.bound(law);
+                self.bound();
                 (self.to_ignore, self.ignored) = (in_flight, 0);
                 self.has_lost = false;
                 self.adapted += 1;
@@ -313,9 +317,8 @@ impl Window {
         (self.sum, self.received) = (0, 0);
     }
 
-    fn bound(&mut self, law: &Law) {
-        let min = u64::from(law.packet_bytes);
-        self.value = self.value.min(self.max << PLACES).max(min << PLACES);
+    fn bound(&mut self) {
+        self.value = self.value.min(self.max << PLACES).max(self.min << PLACES);
     }
 }
 
@@ -351,7 +354,7 @@ mod tests {
 
     /// A window of `bytes` with a mean delay.
     fn window(law: &Law, bytes: u64, mean: TimeDelta) -> Window {
-        let mut window = Window::new(Time::ZERO, law);
+        let mut window = Window::new(Time::ZERO, law, P + 64);
         window.value = bytes << PLACES;
         window.mean.value = match law.average {
             Average::Exponential => mean.as_ps() << PLACES,
@@ -425,7 +428,7 @@ mod tests {
     #[test]
     fn the_window_begins_at_one_and_a_half_products_and_never_rises_above() {
         let law = law(100);
-        let mut window = Window::new(Time::ZERO, &law);
+        let mut window = Window::new(Time::ZERO, &law, P + 64);
         assert_eq!(window.bytes(), 225_000);
         for at in 1..100 {
             ack(&mut window, &law, at, 30_000, 9, false);
@@ -435,7 +438,7 @@ mod tests {
         window.acknowledged(us(100), &law, (1, 1), Some(TimeDelta::from_us(6)), false);
         assert_eq!(window.bytes(), 112_500);
         let law = Law { first: Some(4_160 * 50), ..law };
-        assert_eq!(Window::new(Time::ZERO, &law).bytes(), 208_000);
+        assert_eq!(Window::new(Time::ZERO, &law, P + 64).bytes(), 208_000);
     }
 
     /// Growth in thousandths by clear ACKs of a window, after one window of them.
@@ -471,7 +474,7 @@ mod tests {
         let timeout = |window: &mut Window, law: &Law| window.timed_out(law, 0);
         let adapted = |quick_adapt, bytes: u64, delay: u64, loss: fn(&mut Window, &Law)| {
             let law = Law { quick_adapt, ..law(100) };
-            let mut window = Window::new(Time::ZERO, &law);
+            let mut window = Window::new(Time::ZERO, &law, P + 64);
             // The first ACK begins a period of 21 us.
             ack(&mut window, &law, 1, 64, 8, true);
             loss(&mut window, &law);
@@ -498,7 +501,7 @@ mod tests {
     #[test]
     fn marks_of_bytes_in_flight_at_a_quick_adapt_are_ignored() {
         let law = law(100);
-        let mut window = Window::new(Time::ZERO, &law);
+        let mut window = Window::new(Time::ZERO, &law, P + 64);
         ack(&mut window, &law, 1, 64, 8, true);
         window.trimmed(us(30), &law, 4_160, 20_000);
         assert_eq!((window.adapted(), window.bytes()), (1, 4_160));
@@ -523,6 +526,9 @@ mod tests {
         assert_eq!(window.bytes(), 91_680);
         window.timed_out(&law, 1 << 30);
         assert_eq!(window.bytes(), 4_160);
+        let mut window = Window::new(Time::ZERO, &law, 128);
+        window.timed_out(&law, 1 << 30);
+        assert_eq!(window.bytes(), 128, "a packet of a flow with small ones");
     }
 
     #[test]
@@ -538,7 +544,7 @@ mod tests {
     #[test]
     fn the_mean_of_a_round_trip_is_that_of_its_samples() {
         let law = Law { average: Average::RoundTrip, ..law(100) };
-        let mut window = Window::new(Time::ZERO, &law);
+        let mut window = Window::new(Time::ZERO, &law, P + 64);
         for (at, delay) in [(1, 2), (7, 4), (13, 6)] {
             ack(&mut window, &law, at, 64, delay, true);
             assert_eq!(window.mean_delay(&law), TimeDelta::ZERO, "the round trip is not over");
