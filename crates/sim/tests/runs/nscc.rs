@@ -56,6 +56,21 @@ fn two_to_64_flows_share_a_link() {
     }
 }
 
+/// The headers of 128 windows of one packet come to 2.5 times the receiver's link, and go before data. In uet-htsim such
+/// an incast stops delivering (1023 flows at 10 Gb/s).
+#[test]
+fn headers_of_an_incast_do_not_fill_its_link_forever() {
+    let record = record(
+        "topology.star.hosts = 129\nduration = \"100ms\"\nlinks = { rate = \"1Gbps\", delay = \"1us\" }\n\
+         transport.nscc.payload = \"1436B\"\n\
+         workload = [{ name = \"w\", incast = { receiver = 0, senders = 128 }, size = \"30KB\" }]\n",
+    );
+    let last = record.flows.iter().map(|flow| flow.fct_receiver_ps).max().flatten();
+    let ideal = 128 * (30_000 + 21 * 64) * 8_000;
+    assert!(record.flows.iter().all(|flow| flow.fct_receiver_ps.is_some()));
+    assert!(last.is_some_and(|last| last < 2 * ideal), "{last:?} ps, ideal {ideal}");
+}
+
 fn ndp(keys: &str) -> Result<RunRecord, String> {
     let text = format!(
         "topology.fattree.k = 4\ntransport.ndp = {{ {keys} }}\n\

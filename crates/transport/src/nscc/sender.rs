@@ -38,7 +38,7 @@ struct Sent {
 }
 
 /// Round trips in a row of which nothing arrived but headers after which a flow waits, and the max doublings of that
-/// wait (chosen: in uet-htsim 1023 flows into one at 10 Gb/s never end).
+/// wait (chosen: in uet-htsim 1023 flows into one at 10 Gb/s stop delivering).
 const TRIMMED_ROUNDS: u8 = 64;
 const MAX_DOUBLINGS: u8 = 6;
 
