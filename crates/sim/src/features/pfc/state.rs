@@ -378,12 +378,13 @@ impl Pauses {
         resumes.then_some(input)
     }
 
-    /// Frame with the present state of a port's input, and the number of earlier frames.
+    /// Frame with the present state of a port's input, and the number of earlier frames. It renews the pauses of all
+    /// stopped classes, whichever of them has changed: they have one time of renewal.
     pub(crate) fn frame(&mut self, port: u32, now: Time) -> (Pause, u64) {
         let at = &mut self.inputs[port as usize];
-        let classes = mem::take(&mut at.pending);
-        let stopped = at.ingress.stopped() & classes;
-        at.renew_at = match at.ingress.stopped() {
+        let stopped = at.ingress.stopped();
+        let classes = mem::take(&mut at.pending) | stopped;
+        at.renew_at = match stopped {
             0 => Time::NEVER,
             _ => now + at.renew_after,
         };
