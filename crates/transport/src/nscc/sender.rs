@@ -37,8 +37,8 @@ struct Sent {
     state: State,
 }
 
-/// Round trips in a row of which nothing arrived but headers after which a flow waits, and the max doublings of that
-/// wait (chosen: in uet-htsim 1023 flows into one at 10 Gb/s stop delivering).
+/// Round trips in a row with nothing but headers after which a flow waits, and the max doublings of the wait
+/// (chosen: in uet-htsim 1023 flows into one at 10 Gb/s stop delivering).
 const TRIMMED_ROUNDS: u8 = 64;
 const MAX_DOUBLINGS: u8 = 6;
 
@@ -69,7 +69,7 @@ pub struct Sender {
     /// Time-outs since the last ACK of new data, and the time of the ACK that ended the last row of them.
     in_a_row: u8,
     calm_since: Time,
-    /// Round trips in a row of which nothing arrived but headers, and the end of the wait after them.
+    /// Round trips in a row with nothing but headers, and the end of the wait after the last.
     trimmed_rounds: u8,
     resumes_at: Option<Time>,
     was_received: bool,

@@ -379,7 +379,7 @@ impl Pauses {
     }
 
     /// Frame with the present state of a port's input, and the number of earlier frames. It renews the pauses of all
-    /// stopped classes, whichever of them has changed: they have one time of renewal.
+    /// stopped classes, whichever has changed: they have one time of renewal.
     pub(crate) fn frame(&mut self, port: u32, now: Time) -> (Pause, u64) {
         let at = &mut self.inputs[port as usize];
         let stopped = at.ingress.stopped();
