@@ -15,7 +15,7 @@ prove() {
     yosys -q -p "read_verilog -sv -formal -DFORMAL -Irtl/formal $source; chparam $set $block;
         prep -top $block; memory_map; opt; async2sync; dffunmap; write_smt2 -wires $out/$block.smt2" > "$out/$block.log" 2>&1 ||
         { cat "$out/$block.log" >&2; exit 2; }
-    timeout 90 yosys-smtbmc --unroll -s z3 -t "$cycles" --noprogress --dump-vcd "$out/$block.vcd" "$out/$block.smt2" > "$out/$block.log" 2>&1
+    timeout 300 yosys-smtbmc --unroll -s z3 -t "$cycles" --noprogress --dump-vcd "$out/$block.vcd" "$out/$block.smt2" > "$out/$block.log" 2>&1
 }
 
 bounds() {

@@ -41,6 +41,8 @@ struct Sent {
 /// (chosen: in uet-htsim 1023 flows into one at 10 Gb/s stop delivering).
 const TRIMMED_ROUNDS: u8 = 64;
 const MAX_DOUBLINGS: u8 = 6;
+/// Time-outs in a row after which they double, whatever `rto_doublings` says.
+const EQUAL_TIMEOUTS: u8 = 16;
 
 /// The send stream of a flow.
 #[derive(Debug)]
@@ -396,8 +398,7 @@ impl Sender {
     /// A packet was trimmed. Where many windows of one packet fill a link with headers, a queue of headers that goes
     /// first lets no packet through, and each header brings another. So a flow waits, longer each time.
     fn was_round_trimmed(&mut self, now: Time, config: &Config) {
-        // Credit is paced by its receiver.
-        if self.in_flight > 0 || self.credit.is_some() {
+        if self.in_flight > 0 {
             return;
         }
         self.trimmed_rounds = self.trimmed_rounds.saturating_add(1);
@@ -483,7 +484,9 @@ impl Sender {
     /// The time at which a packet sent `at` counts as lost. A time-out that becomes short again begins anew, so that
     /// none lies in the past.
     fn lost_at(&self, at: Time, config: &Config) -> Time {
-        let timeout = doubled(config.rto, self.in_a_row.min(config.rto_doublings));
+        // Chosen: a time-out that is shorter than the round trip grows all the same, in the end.
+        let late = self.in_a_row.saturating_sub(EQUAL_TIMEOUTS).min(MAX_DOUBLINGS);
+        let timeout = doubled(config.rto, self.in_a_row.min(config.rto_doublings).max(late));
         at.max(self.calm_since).saturating_add(timeout)
     }
 

@@ -131,6 +131,26 @@ fn a_nack_lowers_the_base_round_trip() {
     assert_eq!(lone.endpoint.window(0).0, 17_250);
 }
 
+/// Without doublings equal time-outs end after 16 of them: one that is shorter than the round trip would never let a flow
+/// end.
+#[test]
+fn equal_time_outs_grow_in_the_end() {
+    let config = Config { trims: false, rto_doublings: 0, ..config() };
+    let mut lone = Lone::with(config, 1);
+    lone.all();
+    let (mut at, mut waits) = (0, Vec::new());
+    for _ in 0..25 {
+        let before = at;
+        while lone.numbers() != [0] {
+            at = at.max(lone.endpoint.poll_timeout().as_ps().div_ceil(1_000_000));
+            lone.at(at).expire();
+        }
+        waits.push(at - before);
+    }
+    assert_eq!(waits[..17], [100; 17]);
+    assert_eq!(waits[17..], [200, 400, 800, 1_600, 3_200, 6_400, 6_400, 6_400]);
+}
+
 /// A flow of which nothing but headers arrive waits from the 64th round trip on, longer each time, until something
 /// arrives.
 #[test]
