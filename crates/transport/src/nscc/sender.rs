@@ -41,7 +41,7 @@ struct Sent {
 /// (chosen: in uet-htsim 1023 flows into one at 10 Gb/s stop delivering).
 const TRIMMED_ROUNDS: u8 = 64;
 const MAX_DOUBLINGS: u8 = 6;
-/// Time-outs in a row after which they double, whatever `rto_doublings` says.
+/// Time-outs in a row after which the next ones double, whatever `rto_doublings` is (chosen).
 const EQUAL_TIMEOUTS: u8 = 16;
 
 /// The send stream of a flow.
@@ -367,7 +367,7 @@ impl Sender {
         record.state = State::Trimmed;
         let (at, path) = (record.at, record.path);
         self.in_flight -= 1;
-        self.was_round_trimmed(now, config);
+        self.count_trimmed_round(now, config);
         if packet.header.kind == Kind::Nack
             && let Some(window) = &mut self.window
         {
@@ -395,16 +395,17 @@ impl Sender {
         self.skip_answered();
     }
 
-    /// A packet was trimmed. Where many windows of one packet fill a link with headers, a queue of headers that goes
-    /// first lets no packet through, and each header brings another. So a flow waits, longer each time.
-    fn was_round_trimmed(&mut self, now: Time, config: &Config) {
+    /// Counts a round trip that ended with nothing but trimmed packets. Headers go before data, and each NACK brings the
+    /// next packet, so that the headers of many small windows can fill a link for good. After some such round trips a
+    /// flow waits, longer each time.
+    fn count_trimmed_round(&mut self, now: Time, config: &Config) {
         if self.in_flight > 0 {
             return;
         }
         self.trimmed_rounds = self.trimmed_rounds.saturating_add(1);
         if let Some(doublings) = self.trimmed_rounds.checked_sub(TRIMMED_ROUNDS) {
             let wait = doubled(config.law.base, doublings.min(MAX_DOUBLINGS));
-            // A half to one and a half of it, by the time of the NACK: flows do not come back at once.
+            // A half to one and a half of the wait, by the time of the NACK, so that flows do not all come back together.
             let drawn = now.as_ps().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let spread = (u128::from(wait.as_ps()) * (u128::from(drawn) + (1 << 31))) >> 32;
             self.resumes_at = Some(now.saturating_add(TimeDelta::from_ps(spread as u64)));
@@ -484,7 +485,7 @@ impl Sender {
     /// The time at which a packet sent `at` counts as lost. A time-out that becomes short again begins anew, so that
     /// none lies in the past.
     fn lost_at(&self, at: Time, config: &Config) -> Time {
-        // Chosen: a time-out that is shorter than the round trip grows all the same, in the end.
+        // A time-out below the round trip would otherwise resend every packet before its ACK comes.
         let late = self.in_a_row.saturating_sub(EQUAL_TIMEOUTS).min(MAX_DOUBLINGS);
         let timeout = doubled(config.rto, self.in_a_row.min(config.rto_doublings).max(late));
         at.max(self.calm_since).saturating_add(timeout)

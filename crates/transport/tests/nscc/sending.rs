@@ -131,8 +131,8 @@ fn a_nack_lowers_the_base_round_trip() {
     assert_eq!(lone.endpoint.window(0).0, 17_250);
 }
 
-/// Without doublings equal time-outs end after 16 of them: one that is shorter than the round trip would never let a flow
-/// end.
+/// With `rto_doublings = 0` the time-out doubles from the 17th on: a flow whose time-out is shorter than its round trip
+/// must end.
 #[test]
 fn equal_time_outs_grow_in_the_end() {
     let config = Config { trims: false, rto_doublings: 0, ..config() };
@@ -151,8 +151,8 @@ fn equal_time_outs_grow_in_the_end() {
     assert_eq!(waits[17..], [200, 400, 800, 1_600, 3_200, 6_400, 6_400, 6_400]);
 }
 
-/// A flow of which nothing but headers arrive waits from the 64th round trip on, longer each time, until something
-/// arrives.
+/// When a flow's packets were all trimmed in 64 round trips in a row, the flow waits, longer each time, until a whole
+/// packet arrives.
 #[test]
 fn a_flow_whose_packets_are_all_trimmed_waits_longer_each_time() {
     let mut lone = Lone::with(config(), 1);

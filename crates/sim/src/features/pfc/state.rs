@@ -92,7 +92,7 @@ pub(crate) struct PauseCounters {
     pub(crate) stopped_for: TimeDelta,
 }
 
-/// What a packet counts for, and at which input.
+/// A packet's share of the memory of an input.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     input: u32,
@@ -166,7 +166,7 @@ pub(crate) struct Pauses {
     switch_of: Shared<u32>,
     /// By switch: inputs that may cross XOFF or XON within a lookahead.
     restless: Shared<u32>,
-    /// By handle: the packet at the port by whose input it came.
+    /// By handle: the packet's share of the input by which it came.
     came_by: Vec<Counted>,
     /// By class: the packet classes that hosts may not send while it is stopped.
     of_hosts: [u8; CLASSES],
