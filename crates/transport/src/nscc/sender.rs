@@ -71,8 +71,10 @@ pub struct Sender {
     /// Time-outs since the last ACK of new data, and the time of the ACK that ended the last row of them.
     in_a_row: u8,
     calm_since: Time,
-    /// Round trips in a row with nothing but headers, and the end of the wait after the last.
+    /// Base round trips in a row with nothing but headers, the end of the one that was counted last, and the end of the
+    /// wait after it.
     trimmed_rounds: u8,
+    round_until: Time,
     resumes_at: Option<Time>,
     was_received: bool,
     has_ended: bool,
@@ -128,6 +130,7 @@ impl Sender {
             in_a_row: 0,
             calm_since: now,
             trimmed_rounds: 0,
+            round_until: now,
             resumes_at: None,
             was_received: false,
             has_ended: false,
@@ -395,13 +398,14 @@ impl Sender {
         self.skip_answered();
     }
 
-    /// Counts a round trip that ended with nothing but trimmed packets. Headers go before data, and each NACK brings the
-    /// next packet, so that the headers of many small windows can fill a link for good. After some such round trips a
+    /// Counts a base round trip in which packets were trimmed and none arrived whole. Headers go before data, and each NACK
+    /// brings the next packet, so that the headers of many flows can fill a link for good. After some such round trips a
     /// flow waits, longer each time.
     fn count_trimmed_round(&mut self, now: Time, config: &Config) {
-        if self.in_flight > 0 {
+        if now < self.round_until {
             return;
         }
+        self.round_until = now.saturating_add(config.law.base);
         self.trimmed_rounds = self.trimmed_rounds.saturating_add(1);
         if let Some(doublings) = self.trimmed_rounds.checked_sub(TRIMMED_ROUNDS) {
             let wait = doubled(config.law.base, doublings.min(MAX_DOUBLINGS));
