@@ -71,8 +71,8 @@ pub struct Sender {
     /// Time-outs since the last ACK of new data, and the time of the ACK that ended the last row of them.
     in_a_row: u8,
     calm_since: Time,
-    /// Base round trips in a row with nothing but headers, the end of the one that was counted last, and the end of the
-    /// wait after it.
+    /// Round trips in a row with nothing but headers, the end of the one that was counted last, and the end of the wait
+    /// after it.
     trimmed_rounds: u8,
     round_until: Time,
     resumes_at: Option<Time>,
@@ -398,11 +398,16 @@ impl Sender {
         self.skip_answered();
     }
 
-    /// Counts a base round trip in which packets were trimmed and none arrived whole. Headers go before data, and each NACK
+    /// Counts a round trip in which packets were trimmed and none arrived whole. Headers go before data, and each NACK
     /// brings the next packet, so that the headers of many flows can fill a link for good. After some such round trips a
     /// flow waits, longer each time.
     fn count_trimmed_round(&mut self, now: Time, config: &Config) {
-        if now < self.round_until {
+        // A window bounds what is in flight to a round trip; credit does not.
+        let is_over = match self.window {
+            Some(_) => self.in_flight == 0,
+            None => now >= self.round_until,
+        };
+        if !is_over {
             return;
         }
         self.round_until = now.saturating_add(config.law.base);
