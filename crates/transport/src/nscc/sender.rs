@@ -72,10 +72,10 @@ pub struct Sender {
     in_a_row: u8,
     calm_since: Time,
     /// Round trips in a row with nothing but headers, the end of the one that was counted last, and the end of the wait
-    /// after it.
+    /// after it ([`Time::NEVER`]: it does not wait).
     trimmed_rounds: u8,
     round_until: Time,
-    resumes_at: Option<Time>,
+    resumes_at: Time,
     was_received: bool,
     has_ended: bool,
     pub(super) statistics: SenderStatistics,
@@ -131,7 +131,7 @@ impl Sender {
             calm_since: now,
             trimmed_rounds: 0,
             round_until: now,
-            resumes_at: None,
+            resumes_at: Time::NEVER,
             was_received: false,
             has_ended: false,
             statistics: SenderStatistics::default(),
@@ -188,7 +188,7 @@ impl Sender {
 
     pub(super) fn is_ready(&self) -> bool {
         let Some(sequence) = self.next_to_send() else { return false };
-        if self.resumes_at.is_some() {
+        if self.resumes_at < Time::NEVER {
             return false;
         }
         if self.credit.as_ref().is_some_and(|credit| !credit.may_send()) {
@@ -313,7 +313,7 @@ impl Sender {
         let new = counted.saturating_sub(self.counted);
         if new > 0 {
             self.counted = counted;
-            (self.trimmed_rounds, self.resumes_at) = (0, None);
+            (self.trimmed_rounds, self.resumes_at) = (0, Time::NEVER);
             if self.in_a_row > 0 {
                 (self.in_a_row, self.calm_since) = (0, now);
             }
@@ -417,7 +417,7 @@ impl Sender {
             // A half to one and a half of the wait, by the time of the NACK, so that flows do not all come back together.
             let drawn = now.as_ps().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let spread = (u128::from(wait.as_ps()) * (u128::from(drawn) + (1 << 31))) >> 32;
-            self.resumes_at = Some(now.saturating_add(TimeDelta::from_ps(spread as u64)));
+            self.resumes_at = now.saturating_add(TimeDelta::from_ps(spread as u64));
         }
     }
 
@@ -479,12 +479,12 @@ impl Sender {
 
     /// The time at which the oldest packet in flight counts as lost, or at which a flow without credit asks for some.
     pub(super) fn deadline(&self, config: &Config) -> Time {
-        let oldest = self.order.front().filter(|_| !self.has_ended);
+        if self.has_ended {
+            return Time::NEVER;
+        }
+        let oldest = self.order.front();
         let lost_at = oldest.map_or(Time::NEVER, |&(at, _)| self.lost_at(at, config));
-        let lost_at = match self.resumes_at {
-            Some(at) if !self.has_ended => lost_at.min(at),
-            Some(_) | None => lost_at,
-        };
+        let lost_at = lost_at.min(self.resumes_at);
         match self.lacking() {
             Some(credit) => lost_at.min(credit.asks_at(config.rto, config.rto_doublings)),
             None => lost_at,
@@ -494,15 +494,22 @@ impl Sender {
     /// The time at which a packet sent `at` counts as lost. A time-out that becomes short again begins anew, so that
     /// none lies in the past.
     fn lost_at(&self, at: Time, config: &Config) -> Time {
-        // A time-out below the round trip would otherwise resend every packet before its ACK comes.
-        let late = self.in_a_row.saturating_sub(EQUAL_TIMEOUTS).min(MAX_DOUBLINGS);
-        let timeout = doubled(config.rto, self.in_a_row.min(config.rto_doublings).max(late));
+        let timeout = match self.in_a_row {
+            0 => config.rto,
+            row => {
+                // A time-out below the round trip would otherwise resend every packet before its ACK comes.
+                let late = row.saturating_sub(EQUAL_TIMEOUTS).min(MAX_DOUBLINGS);
+                doubled(config.rto, row.min(config.rto_doublings).max(late))
+            }
+        };
         at.max(self.calm_since).saturating_add(timeout)
     }
 
     /// Takes packets that have been in flight for the time-out for lost. Returns whether there were any.
     pub(super) fn expire(&mut self, now: Time, config: &Config) -> bool {
-        self.resumes_at = self.resumes_at.filter(|&at| at > now);
+        if self.resumes_at <= now {
+            self.resumes_at = Time::NEVER;
+        }
         let mut has_lost = false;
         while let Some(&(at, sequence)) = self.order.front().filter(|_| !self.has_ended) {
             if self.lost_at(at, config) > now {
