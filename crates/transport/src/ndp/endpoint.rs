@@ -531,7 +531,7 @@ impl Endpoint {
             if !sender.ready() {
                 continue;
             }
-            if sender.is_probing() {
+            if sender.is_probing() && !sender.drops_probe() {
                 return self.transmit_probe(slot);
             }
             let (packet, mut due) =

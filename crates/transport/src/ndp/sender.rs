@@ -161,6 +161,16 @@ impl Sender {
         self.probe != NO_PATH
     }
 
+    /// Drops a probe that waited until its packets were answered. Later data has its credit. Returns whether there was one.
+    #[cold]
+    pub(super) fn drops_probe(&mut self) -> bool {
+        let is_late = self.window.unacked() == 0;
+        if is_late {
+            self.probe = NO_PATH;
+        }
+        is_late
+    }
+
     #[inline]
     pub(super) const fn credit(&self) -> u32 {
         self.credit
@@ -538,7 +548,7 @@ impl Sender {
             self.push = self.window(config).clamp(1, WINDOW_LIMIT) as u16;
             self.scheduler.push();
             if self.window.unacked() == 0 {
-                self.credit = 0;
+                (self.credit, self.probe) = (0, NO_PATH);
             }
         }
         self.unsent = self.unsent.saturating_add(length).min(ENDLESS - 1);

@@ -1,7 +1,7 @@
 //! Packets that a sender pushes unscheduled.
 
-use trimline_packet::{Flags, Kind, Packet, Service, Time};
-use trimline_transport::ndp::Config;
+use trimline_packet::{ByteCount, Flags, Kind, Packet, Service, Time};
+use trimline_transport::ndp::{Command, Config};
 
 use crate::impaired::two;
 use crate::link::{LinkAction, Network, config, us};
@@ -69,6 +69,31 @@ fn answered_packets_need_no_probe() {
     lone.receive(&ack(0));
     lone.receive(&ack(1));
     assert_eq!(lone.next(), None);
+}
+
+/// A probe that waited until its packets were answered asks nothing, and leaves its credit to later data.
+#[test]
+fn a_probe_that_came_too_late_takes_no_credit_of_later_data() {
+    for (window, is_appended_before) in [(1, false), (1, true), (2, false), (2, true)] {
+        let mut lone = Lone::sender(aeolus(window), Some(1));
+        let first = lone.next().expect("the packet");
+        assert_eq!(first.wire_bytes, 9064);
+        let later = Command::Send { key: sending(1), length: ByteCount::new(100) };
+        if is_appended_before {
+            lone.command(later.clone());
+            lone.receive(&ack(0));
+        } else {
+            lone.receive(&ack(0));
+            lone.command(later);
+        }
+        let sent = lone.all();
+        // In a window of two the later packet is unscheduled too, and has a probe of its own.
+        let sizes: Vec<_> = sent.iter().map(|packet| packet.wire_bytes).collect();
+        assert_eq!(sizes, [164, 64][..window as usize], "{is_appended_before}: {sent:?}");
+        // What is appended to a window on its way takes the late probe's credit besides its own.
+        let left = lone.endpoint.sender_progress(lone.slot(sending(1))).credit;
+        assert_eq!(left, u32::from(is_appended_before) * (window - 1), "{window}");
+    }
 }
 
 /// A probe draws NACKs and pulls as missing packets' headers would.
