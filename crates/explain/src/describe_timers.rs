@@ -1,4 +1,5 @@
-//! Warnings about time-outs shorter than a round trip, which retransmit packets that are not lost.
+//! Warnings about time-outs shorter than a round trip, which retransmit packets that are not lost, and about permissions
+//! to send that expire before a host can use them.
 
 use trimline_sim::plan::Plan;
 use trimline_sim::transports::time;
@@ -15,6 +16,25 @@ pub(crate) fn hasty(plan: &Plan) -> Vec<String> {
                 chosen.name(),
                 time(timeout),
                 time(round_trip)
+            )
+        })
+    });
+    said.collect()
+}
+
+/// Warns of each transport whose permissions to send expire while a host hands a burst to its NIC.
+pub(crate) fn unusable_permissions(plan: &Plan) -> Vec<String> {
+    let Some(nic) = &plan.nics.transmit else { return Vec::new() };
+    let cost = nic.settings.per_burst;
+    let said = plan.transports.iter().filter_map(|chosen| {
+        let (key, expiry) = chosen.permission_expiry()?;
+        (expiry <= cost).then(|| {
+            format!(
+                "transport {}: `{key}` is {}, no longer than the {} that a host needs for a burst (`host.fifo.burst_cost`): \
+                 what receivers permit may expire unused, and flows may never end",
+                chosen.name(),
+                time(expiry),
+                time(cost)
             )
         })
     });
@@ -48,6 +68,23 @@ mod tests {
         assert!(said("tcp", "10ms").is_empty(), "its first time-out is a second");
         assert!(said("tcp", "600ms")[0].contains("`rto_initial` is 1s"));
         assert!(said("homa", "10ms")[0].contains("`resend` is 2ms"));
+    }
+
+    /// pHost, tokens that live for 10.9 us: with bursts of 11 us no flow ends.
+    #[test]
+    fn a_permission_that_expires_while_the_host_is_busy_is_warned_of() {
+        let said = |transport: &str, burst_cost: &str| {
+            let text = format!(
+                "topology.star.hosts = 3\nhost.fifo = {{ queue = \"1MB\", burst_cost = \"{burst_cost}\" }}\n\
+                 transport.{transport} = {{}}\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"90KB\"\n"
+            );
+            unusable_permissions(&scenario(&text).runs[0].plan)
+        };
+        assert!(
+            said("phost", "11us")[0]
+                .contains("`token_expiry` is 10.8768us, no longer than the 11us")
+        );
+        assert_eq!([said("phost", "10us"), said("ndp", "11us")], [[""; 0]; 2]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::plan::{
     TransmitHosts, WhenBusy, Workload,
 };
 use crate::topology::{self, HostDelay, Processing, Routes};
-use crate::transports::{Ndp, Transport};
+use crate::transports::{Chosen, Ndp, Transport};
 use trimline_packet::SplitMix;
 
 /// Makes queues share memory of four packets or more.
@@ -135,6 +135,10 @@ pub(super) fn detour(plan: &mut Plan, seed: u64) {
     // A register may stay above its threshold for ever. Without its own port among the drawn ones, a packet would then
     // always leave towards the same dead link.
     model.targets.own |= model.seen != Seen::Now;
+    if model.seen != Seen::Now {
+        // A lone packet is detoured up to the limit, and each link may lose it.
+        model.limit = model.limit.map(|limit| limit.min(2));
+    }
     plan.detour = Some(model);
 }
 
@@ -204,7 +208,13 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
             per_burst: TimeDelta::from_ns(draws.one_of(&[0, 300, 5_000])),
         };
         let model = settings.check(packet).expect("a queue");
-        plan.nics.transmit = Some(TransmitHosts { hosts: some(&mut draws), settings, model });
+        let transmit = TransmitHosts { hosts: some(&mut draws), settings, model };
+        // Tokens that expire while a host hands over a burst end no flow.
+        let expires = |chosen: &Chosen| {
+            chosen.permission_expiry().is_some_and(|(_, expiry)| expiry <= settings.per_burst)
+        };
+        let is_usable = !plan.transports.iter().any(expires);
+        plan.nics.transmit = is_usable.then_some(transmit);
     }
     let processors = draws.one_of(&[1, 1, 3, 16]);
     let settings = ReceiverSettings {

@@ -276,6 +276,10 @@ impl Transport for Phost {
         Some(("token_window", config.token_window.into()))
     }
 
+    fn permission_expiry(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+        Some(("token_expiry", config.token_expiry))
+    }
+
     fn describe(self, config: &Config) -> String {
         let order = |order| match order {
             Order::Srpt => "shortest first",
