@@ -2,7 +2,7 @@
 
 use trimline_sim::scenario::{Run, Warning};
 
-use crate::describe_timers::{hasty, unusable_permissions};
+use crate::describe_timers::{hasty, short_tokens};
 use crate::load::overload;
 
 /// The warnings of a run: about its scenario, its load and its time-outs.
@@ -11,7 +11,7 @@ fn of(run: &Run) -> impl Iterator<Item = Warning> {
         said.into_iter().map(move |sentence| Warning { about, sentence })
     };
     let (load, mut timers) = (overload(&run.plan), hasty(&run.plan));
-    timers.extend(unusable_permissions(&run.plan));
+    timers.extend(short_tokens(&run.plan));
     about("overload", load).chain(about("timers", timers)).chain(run.warnings.clone())
 }
 

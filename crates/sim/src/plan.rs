@@ -372,8 +372,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn slow_timers(&self) -> Option<String>;
     /// Time until a sender without a measured round trip sends an unanswered packet again, with its key.
     fn first_timeout(&self) -> Option<(&'static str, TimeDelta)>;
-    /// Time for which a sender may use a permission that its receiver gave, with its key.
-    fn permission_expiry(&self) -> Option<(&'static str, TimeDelta)>;
+    /// Time for which a sender may use a token of its receiver, with its key.
+    fn token_expiry(&self) -> Option<(&'static str, TimeDelta)>;
     /// Full packets that a flow may have outstanding, with the key that limits them.
     fn window(&self) -> Option<(&'static str, u64)>;
     /// Returns a builder of frames for a capture of these packets, in order of time; `None` if they have this

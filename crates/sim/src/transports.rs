@@ -173,8 +173,8 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn first_timeout(self, _config: &ConfigOf<Self>) -> Option<(&'static str, TimeDelta)> {
         None
     }
-    /// Returns how long a sender may use a permission that its receiver gave, with its key. `None`: it does not expire.
-    fn permission_expiry(self, _config: &ConfigOf<Self>) -> Option<(&'static str, TimeDelta)> {
+    /// Returns how long a sender may use a token of its receiver, with its key. `None`: without tokens.
+    fn token_expiry(self, _config: &ConfigOf<Self>) -> Option<(&'static str, TimeDelta)> {
         None
     }
     /// Returns a maker of capture frames for packets in order of time. `None`: the wire format of this repository.
@@ -350,8 +350,8 @@ impl<T: Transport> Choice for Configured<T> {
     fn first_timeout(&self) -> Option<(&'static str, TimeDelta)> {
         self.transport.first_timeout(&self.config)
     }
-    fn permission_expiry(&self) -> Option<(&'static str, TimeDelta)> {
-        self.transport.permission_expiry(&self.config)
+    fn token_expiry(&self) -> Option<(&'static str, TimeDelta)> {
+        self.transport.token_expiry(&self.config)
     }
     fn window(&self) -> Option<(&'static str, u64)> {
         self.transport.window(&self.config)

@@ -209,12 +209,11 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
         };
         let model = settings.check(packet).expect("a queue");
         let transmit = TransmitHosts { hosts: some(&mut draws), settings, model };
-        // Tokens that expire while a host hands over a burst end no flow.
-        let expires = |chosen: &Chosen| {
-            chosen.permission_expiry().is_some_and(|(_, expiry)| expiry <= settings.per_burst)
+        // Flows may never end if tokens expire while a host hands over a burst.
+        let is_usable = |chosen: &Chosen| {
+            chosen.token_expiry().is_none_or(|(_, expiry)| expiry > settings.per_burst)
         };
-        let is_usable = !plan.transports.iter().any(expires);
-        plan.nics.transmit = is_usable.then_some(transmit);
+        plan.nics.transmit = plan.transports.iter().all(is_usable).then_some(transmit);
     }
     let processors = draws.one_of(&[1, 1, 3, 16]);
     let settings = ReceiverSettings {

@@ -198,7 +198,7 @@ const RTO_DOUBLINGS: Key = fixed(
     "rto_doublings",
     Form::Integer(0, 16),
     "0",
-    "How many times that time doubles with time-outs in a row, and the wait of a flow without credit with RTSs in a row. After 16 time-outs in a row it doubles up to six times in any case.",
+    "How many times that time doubles with time-outs in a row, and the wait of a flow without credit with RTSs in a row. After 16 time-outs in a row the time doubles up to six times, whatever this key says.",
 )
 .with_source("uet-htsim")
 .with_samples(&["2", "6"]);

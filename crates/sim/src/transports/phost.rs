@@ -276,7 +276,7 @@ impl Transport for Phost {
         Some(("token_window", config.token_window.into()))
     }
 
-    fn permission_expiry(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+    fn token_expiry(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
         Some(("token_expiry", config.token_expiry))
     }
 

@@ -161,7 +161,8 @@ impl Sender {
         self.probe != NO_PATH
     }
 
-    /// Drops a probe that waited until its packets were answered. Later data has its credit. Returns whether there was one.
+    /// Drops the probe if its packets were all answered while it waited, and keeps its credit for later data. Returns whether
+    /// it was dropped.
     #[cold]
     pub(super) fn drops_probe(&mut self) -> bool {
         let is_late = self.window.unacked() == 0;
