@@ -198,6 +198,12 @@ fn one_after_the_other(
     last
 }
 
+/// Time of one packet over idle links.
+fn alone(links: &[LinkSpec], wire: ByteCount) -> TimeDelta {
+    let took = |link: &LinkSpec| link.transmission(wire) + link.delay;
+    links.iter().map(took).fold(TimeDelta::ZERO, |sum, each| sum + each)
+}
+
 /// Minimum time of full packets and a last one, shorter or not, on several paths between two hosts.
 ///
 /// All packets cross the first and the last link, which are alike; few share the links between. A short packet sent
@@ -209,10 +215,7 @@ fn side_by_side(
     full_packets: u64,
     (full_wire, last_wire): (ByteCount, ByteCount),
 ) -> TimeDelta {
-    let over = |wire| {
-        let took = |link: &LinkSpec| link.transmission(wire) + link.delay;
-        way.iter().map(took).fold(TimeDelta::ZERO, |sum, each| sum + each)
-    };
+    let over = |wire| alone(way, wire);
     let Some(behind_first) = full_packets.checked_sub(1) else { return over(last_wire) };
     let host = |wire| way.first().map_or(TimeDelta::ZERO, |link| link.transmission(wire));
     let (full, last) = (host(full_wire), host(last_wire));
@@ -221,7 +224,30 @@ fn side_by_side(
     let (overtaking, first_full) = (over(last_wire) + full * (full_packets + 1), over(full_wire));
     let more = if overtaking > first_full { overtaking - first_full } else { TimeDelta::ZERO };
     let together = all_full + last.min(more);
-    together.max(first_full + behind(way, up_links, behind_first, full_wire))
+    let in_turn = first_full + behind(way, up_links, behind_first, full_wire);
+    together.max(in_turn).max(one_by_one(way, up_links, full_packets, (full_wire, last_wire)))
+}
+
+/// Lower bound of the time of full packets and a last one: all cross each link that all paths share, one by one. A full
+/// packet is the first or the last of them to cross it, or both.
+fn one_by_one(
+    way: &[LinkSpec],
+    up_links: [u64; 2],
+    full_packets: u64,
+    (full_wire, last_wire): (ByteCount, ByteCount),
+) -> TimeDelta {
+    let is_shared = |place: usize| {
+        let tier = place.min(way.len() - 1 - place);
+        tier == 0 || up_links[..tier].iter().all(|&links| links == 1)
+    };
+    let bound = |place: usize| {
+        let (before, link, after) = (&way[..place], way[place], &way[place + 1..]);
+        let crossed = link.transmission(full_wire) * full_packets + link.transmission(last_wire);
+        let short_last = alone(before, full_wire) + alone(after, last_wire);
+        let short_first = alone(before, last_wire) + alone(after, full_wire);
+        crossed + link.delay + short_last.min(short_first)
+    };
+    (0..way.len()).filter(|&place| is_shared(place)).map(bound).max().unwrap_or(TimeDelta::ZERO)
 }
 
 /// Time between the arrivals of the first and the last full packet, if each link takes its turn: `packets` follow the
