@@ -336,7 +336,7 @@ macro_rules! port_keys {
             "data_queue",
             QUEUE,
             "the profile's (paper: 8pkt; uec: what the host's link sends in an idle round trip, at least 8pkt)",
-            "Capacity of the data queue; with qos of the queue of each class, with fastlane and fastlane-pfabric of the whole port.",
+            "Capacity of the data queue, the packet on the wire included (ns-2 and ns-3 do not count it); with qos of the queue of each class, with fastlane and fastlane-pfabric of the whole port.",
         ),
         computed(
             "port_limit",
