@@ -128,7 +128,8 @@ impl Clos {
     /// links in their initial state, over all paths and orders.
     ///
     /// It is exact with one path, and if [`Clos::ideal_times_are_exact`]. Otherwise it is a lower bound; the minimum is
-    /// longer by at most one full packet on the slowest link.
+    /// longer by at most one full packet on the slowest link, and no longer for full packets alone where all paths share
+    /// the slowest link.
     pub fn ideal_completion(
         &self,
         source: HostId,
@@ -215,21 +216,22 @@ fn side_by_side(
     full_packets: u64,
     (full_wire, last_wire): (ByteCount, ByteCount),
 ) -> TimeDelta {
-    let over = |wire| alone(way, wire);
-    let Some(behind_first) = full_packets.checked_sub(1) else { return over(last_wire) };
+    let Some(behind_first) = full_packets.checked_sub(1) else { return alone(way, last_wire) };
     let host = |wire| way.first().map_or(TimeDelta::ZERO, |link| link.transmission(wire));
     let (full, last) = (host(full_wire), host(last_wire));
-    let all_full = over(full_wire) + full * behind_first;
+    let (short, first_full) = (alone(way, last_wire), alone(way, full_wire));
+    let all_full = first_full + full * behind_first;
     // The short packet leaves last and is the first on the last link, where the full packets follow it.
-    let (overtaking, first_full) = (over(last_wire) + full * (full_packets + 1), over(full_wire));
+    let overtaking = short + full * (full_packets + 1);
     let more = if overtaking > first_full { overtaking - first_full } else { TimeDelta::ZERO };
     let together = all_full + last.min(more);
     let in_turn = first_full + behind(way, up_links, behind_first, full_wire);
     together.max(in_turn).max(one_by_one(way, up_links, full_packets, (full_wire, last_wire)))
 }
 
-/// Lower bound of the time of full packets and a last one: all cross each link that all paths share, one by one. A full
-/// packet is the first or the last of them to cross it, or both.
+/// Lower bound of the time of full packets and a last one, if all paths share links between switches: all packets cross
+/// such a link one by one. The first or the last packet there is a full one, which takes its time before or behind the
+/// link. Zero without such links.
 fn one_by_one(
     way: &[LinkSpec],
     up_links: [u64; 2],
@@ -238,7 +240,7 @@ fn one_by_one(
 ) -> TimeDelta {
     let is_shared = |place: usize| {
         let tier = place.min(way.len() - 1 - place);
-        tier == 0 || up_links[..tier].iter().all(|&links| links == 1)
+        up_links[..tier].iter().all(|&links| links == 1)
     };
     let bound = |place: usize| {
         let (before, link, after) = (&way[..place], way[place], &way[place + 1..]);
@@ -247,7 +249,8 @@ fn one_by_one(
         let short_first = alone(before, last_wire) + alone(after, full_wire);
         crossed + link.delay + short_last.min(short_first)
     };
-    (0..way.len()).filter(|&place| is_shared(place)).map(bound).max().unwrap_or(TimeDelta::ZERO)
+    let between = 1..way.len() - 1;
+    between.filter(|&place| is_shared(place)).map(bound).max().unwrap_or(TimeDelta::ZERO)
 }
 
 /// Time between the arrivals of the first and the last full packet, if each link takes its turn: `packets` follow the
